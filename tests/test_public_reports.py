@@ -8,8 +8,8 @@ import pytest
 from opening import evaluate_rules, open_trace
 from synthetic import Trace
 
-from nsys_insight.cli import nsys_reports
-from nsys_insight.cli.nsys_reports import explain_report
+from nsys_insight.cli import synonyms
+from nsys_insight.cli.synonyms import explain_report
 from nsys_insight.packs.library import find_pack
 
 LOOP = 40
@@ -210,7 +210,7 @@ def test_every_report_of_nsys_stats_works_or_names_a_command(tmp_path):
 
 
 def test_old_names_of_reports_lead_to_the_current_ones():
-    for old, name in nsys_reports._OLD_NAMES.items():
+    for old, name in synonyms._OLD_REPORT_NAMES.items():
         error = explain_report(old)
         assert error
         assert name in error.hint

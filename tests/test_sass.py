@@ -16,7 +16,7 @@ from nsys_insight.errors import Exit, ToolError, TraceError
 from nsys_insight.kernel_code import disassembly, files, sass
 from nsys_insight.kernel_code.instructions import decode_control, parse_instruction
 from nsys_insight.kernel_code.loops import find_loops
-from nsys_insight.kernel_code.reading import Limits, count_neighbor_loads, describe_region
+from nsys_insight.kernel_code.reading import count_neighbor_loads, describe_region
 from nsys_insight.kernel_code.regions import split_regions
 from nsys_insight.session.answer import read_columns
 
@@ -25,7 +25,7 @@ TEXTS = ["sass_a.sm_90a.cuobjdump.txt", "sass_a.sm_90a.nvdisasm.txt", "sass_a.sm
 
 
 def read_rows(file, **options):
-    return sass.answer(DATA / file if isinstance(file, str) else file, limits=Limits(), **options).dicts()
+    return sass.answer(DATA / file if isinstance(file, str) else file, **options).dicts()
 
 
 def loop_rows(file, name):
@@ -57,7 +57,7 @@ def describe_loop(*lines, architecture="sm_90"):
         for region in split_regions(parse_code(*lines, architecture=architecture))
         if region.loop and region.loop.is_innermost
     )
-    return describe_region(inner_loop, Limits())
+    return describe_region(inner_loop)
 
 
 # Compiled kernels
@@ -69,7 +69,7 @@ def test_every_kernel_is_read_completely(file):
     kernels = [row for row in rows if row["part"] == "kernel"]
     assert len(kernels) == 8
     assert not any(row["unknown"] for row in rows)
-    assert sass.answer(DATA / file, limits=Limits()).notes == ()
+    assert sass.answer(DATA / file).notes == ()
 
 
 @pytest.mark.parametrize("file", TEXTS)
@@ -236,7 +236,7 @@ def test_an_unknown_mnemonic_is_counted_as_such():
     (part,) = split_regions(parse_code("FFMA R0, R0, R1, R2", "WARPDRIVE.X2 R3, R4", "EXIT"))
     assert part.instruction_count == 3
     assert dict(part.unknown_mnemonics) == {"WARPDRIVE": 1}
-    assert describe_region(part, Limits()) == ["not in the instruction catalog: WARPDRIVE x1"]
+    assert describe_region(part) == ["not in the instruction catalog: WARPDRIVE x1"]
 
 
 # Loops
@@ -400,7 +400,7 @@ def test_tiles_loaded_by_tma_have_no_ratio():
     )
     part = split_regions(kernel)[1]
     assert part.compute_per_load is None
-    assert describe_region(part, Limits()) == []
+    assert describe_region(part) == []
 
 
 def test_a_loop_that_polls_a_barrier_is_a_waiting_loop():
@@ -523,7 +523,7 @@ def test_impossible_counts_are_null(tmp_path):
 
 
 def test_a_note_reports_missing_samples():
-    answer = sass.answer(DATA / TEXTS[0], grouping="line", limits=Limits())
+    answer = sass.answer(DATA / TEXTS[0], grouping="line")
     assert answer.row_count == 0
     assert "no stall samples" in answer.notes[0]
 
@@ -535,7 +535,7 @@ PAGE = "tune.source.csv"
 
 def test_a_page_with_source_lines_has_each_kernel_once_and_complete():
     """ncu prints each instruction twice: by source line and by source file."""
-    assert sass.answer(DATA / PAGE, limits=Limits()).notes == ()
+    assert sass.answer(DATA / PAGE).notes == ()
     kernels = [row["name"].partition("(")[0] for row in read_rows(PAGE) if row["part"] == "kernel"]
     assert kernels == ["gemm_2_tiled", "gemm_wmma", "transpose_1_shared", "copy_vec4"]
     (loop,) = loop_rows(PAGE, "gemm_2_tiled")
@@ -583,7 +583,7 @@ def test_truncated_text_is_read_and_reported(tmp_path):
     text = (DATA / TEXTS[0]).read_text()
     file = tmp_path / "cut.txt"
     file.write_text(text[: text.index("Function : _Z11copy_scalar") + 900])
-    answer = sass.answer(file, limits=Limits())
+    answer = sass.answer(file)
     assert any("incomplete" in note and "copy_scalar" in note for note in answer.notes)
     assert "copy_vec4" not in str(answer.notes)
 
@@ -592,7 +592,7 @@ def test_missing_lines_are_reported(tmp_path):
     lines = (DATA / TEXTS[1]).read_text().splitlines()
     file = tmp_path / "holes.txt"
     file.write_text("\n".join(line for line in lines if "FFMA" not in line))
-    assert any("lines are missing" in note for note in sass.answer(file, limits=Limits()).notes)
+    assert any("lines are missing" in note for note in sass.answer(file).notes)
 
 
 def test_kernels_with_stripped_names_are_read():
@@ -604,7 +604,7 @@ def test_kernels_with_stripped_names_are_read():
 def test_an_unknown_architecture_is_read_and_reported(tmp_path):
     file = tmp_path / "new.txt"
     file.write_text((DATA / TEXTS[0]).read_text().replace("sm_90a", "sm_190"))
-    answer = sass.answer(file, limits=Limits())
+    answer = sass.answer(file)
     assert answer.row_count == len(read_rows(TEXTS[0]))
     assert "sm_190 is newer than the catalog" in answer.notes[0]
 
@@ -613,7 +613,7 @@ def test_an_old_architecture_is_left_out_and_reported(tmp_path):
     file = tmp_path / "old.txt"
     old = "\tcode for sm_61\n\t\tFunction : k\n        /*0008*/  MOV R1, c[0x0][0x20] ;\n        /*0010*/  EXIT ;\n"
     file.write_text(old + (DATA / TEXTS[0]).read_text())
-    answer = sass.answer(file, limits=Limits())
+    answer = sass.answer(file)
     assert answer.row_count == len(read_rows(TEXTS[0]))
     assert "left out: code for sm_61" in answer.notes[0]
 
@@ -640,7 +640,7 @@ def test_a_file_without_machine_code_is_refused_with_a_hint(tmp_path, content):
     file = tmp_path / "x.txt"
     file.write_text(content)
     with pytest.raises(TraceError, match="there is no machine code") as error:
-        sass.answer(file, limits=Limits())
+        sass.answer(file)
     assert "cuobjdump -sass" in error.value.hint
 
 
@@ -649,9 +649,9 @@ def test_ptx_and_ncu_reports_are_refused_with_a_reason(tmp_path):
     ptx.write_text("//\n.version 8.4\n.target sm_90\n.address_size 64\n")
     report.write_bytes(b"NVR\0")
     with pytest.raises(TraceError, match="PTX"):
-        sass.answer(ptx, limits=Limits())
+        sass.answer(ptx)
     with pytest.raises(TraceError) as error:
-        sass.answer(report, limits=Limits())
+        sass.answer(report)
     assert "--page source > k.source.csv" in error.value.hint
 
 
@@ -660,7 +660,7 @@ def test_without_a_disassembler_the_hint_names_one(tmp_path, monkeypatch):
     file = tmp_path / "a.cubin"
     file.write_bytes(b"\x7fELF" + b"\0" * 60)
     with pytest.raises(ToolError) as error:
-        sass.answer(file, limits=Limits())
+        sass.answer(file)
     assert "nvidia-cuda-cuobjdump" in error.value.hint
     assert error.value.exit_code == Exit.TOOL
 
@@ -686,7 +686,7 @@ def test_a_disassembler_that_fails_says_why(tmp_path, monkeypatch):
     file = tmp_path / "a.so"
     file.write_bytes(b"\x7fELF" + b"\0" * 60)
     with pytest.raises(ToolError, match="unsupported ELF"):
-        sass.answer(file, limits=Limits())
+        sass.answer(file)
 
 
 @pytest.mark.parametrize("order", [("sm_70", "sm_90a"), ("sm_90a", "sm_70")])
@@ -703,14 +703,14 @@ def test_code_for_a_gpu_that_the_disassembler_does_not_know_is_left_out(tmp_path
     )  # fmt: skip
     file = tmp_path / "a.so"
     file.write_bytes(b"\x7fELF" + b"\0" * 60)
-    answer = sass.answer(file, limits=Limits())
+    answer = sass.answer(file)
     assert len(answer.rows()) > 1
     assert "left out: code for sm_70, which this cuobjdump does not know; that of an older toolkit may" in answer.notes
-    of_one = sass.answer(file, architecture="sm_90a", limits=Limits())
+    of_one = sass.answer(file, architecture="sm_90a")
     assert of_one.rows() == answer.rows()
     assert not [note for note in of_one.notes if "left out" in note]
     with pytest.raises(ToolError, match="deprecated") as error:
-        sass.answer(file, architecture="sm_70", limits=Limits())
+        sass.answer(file, architecture="sm_70")
     assert error.value.hint == "a CUDA toolkit of that GPU's time reads it"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.bench.checks import Check, check_fields, have_passed
 from nsys_insight.bench.result import Bench, Series, Side, list_different_parameters
-from nsys_insight.bench.statistics import MAX_CV_PCT, Interval, describe_spread, estimate_center
+from nsys_insight.bench.statistics import MAX_CV_PCT, describe_spread, estimate_center
 from nsys_insight.bench.verdict import CONFIDENCE, MetricVerdict, judge_metric
 from nsys_insight.compare.verdict import Decision, decide
 from nsys_insight.session.answer import Answer, build_answer, read_columns
@@ -57,26 +58,22 @@ def decide_bench(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()
         decision, sentence = Decision.UNKNOWN, f"Cannot be determined: the workloads differ: {parameter_list}"
     else:
         decision = decide([(verdicts[0].verdict, verdicts[0].change_pct)], tests_passed=tests_passed)
-        sentence = _describe_decision(decision, verdicts[0], pairs[0], checks)
+        sentence = _describe_decision(decision, verdicts[0], checks)
     return BenchDecision(decision, sentence, verdicts, different_parameters)
 
 
-def _describe_decision(
-    decision: Decision, metric_verdict: MetricVerdict, pair: tuple[Series, Series], checks: Sequence[Check]
-) -> str:
+def _describe_decision(decision: Decision, metric_verdict: MetricVerdict, checks: Sequence[Check]) -> str:
     """Return the decision in one line."""
     if failed_checks := [check for check in checks if not check.passed]:
         return f"Failed: {failed_checks[0].message}"
-    old, new = pair
-    change_text = _describe_change(old, new, metric_verdict)
     reason = f"{metric_verdict.reason}; " if metric_verdict.reason else ""
-    return f"{decision.text}: {reason}{change_text}"
+    return f"{decision.text}: {reason}{_describe_change(metric_verdict)}"
 
 
-def _describe_change(old: Series, new: Series, metric_verdict: MetricVerdict) -> str:
-    centers = [estimate_center(side.values).estimate for side in (old, new)]
-    scale = scale_for(old.unit, centers)
-    before_text, after_text = (Scale("", 1, scale.decimals).text(center) for center in centers)
+def _describe_change(metric_verdict: MetricVerdict) -> str:
+    new = metric_verdict.after
+    scale = scale_for(metric_verdict.before.unit, metric_verdict.centers)
+    before_text, after_text = map(Scale("", 1, scale.decimals).text, metric_verdict.centers)
     unit = f" {new.unit}" if new.unit else ""
     change = "" if metric_verdict.change_pct is None else f" ({metric_verdict.change_pct:+.1f}%)"
     direction_text = "unknown which direction is better" if new.better is None else f"{new.better} is better"
@@ -102,11 +99,7 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
         result = decide_bench(bench, checks, vary)
         summary |= {"decision": result.decision, "different_parameters": result.different_parameters}
         columns, title = PAIR_COLUMNS, result.sentence
-        before, after = bench.sides
-        rows = [
-            _make_pair_row(before.metric(metric_verdict.name), after.metric(metric_verdict.name), metric_verdict)
-            for metric_verdict in result.verdicts
-        ]
+        rows = [_make_pair_row(metric_verdict) for metric_verdict in result.verdicts]
     return build_answer(columns, rows, report="bench", title=title, notes=tuple(notes(bench, checks)), summary=summary)
 
 
@@ -153,23 +146,17 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
 
 def _make_row(series: Series) -> tuple[Any, ...]:
     scatter, center = describe_spread(series.values), estimate_center(series.values)
+    ends = (center.low, center.high) if math.isfinite(center.half_width) else (None, None)
     return (
-        series.label, series.better, center.estimate, *_finite_ends(center), len(series.values), scatter.cv_pct,
+        series.label, series.better, center.estimate, *ends, len(series.values), scatter.cv_pct,
         scatter.mean, min(series.values), max(series.values),
     )  # fmt: skip
 
 
-def _make_pair_row(old: Series | None, new: Series | None, metric_verdict: MetricVerdict) -> tuple[Any, ...]:
-    assert old is not None and new is not None  # noqa: S101, PT018 - a verdict needs both
-    low, high = _finite_ends(metric_verdict.change)
+def _make_pair_row(metric_verdict: MetricVerdict) -> tuple[Any, ...]:
+    old, new = metric_verdict.before, metric_verdict.after
     return (
-        new.label, new.better, estimate_center(old.values).estimate, estimate_center(new.values).estimate,
-        metric_verdict.change_pct, None if low is None else 100 * low, None if high is None else 100 * high,
+        new.label, new.better, *metric_verdict.centers, metric_verdict.change_pct, *metric_verdict.interval_pct,
         describe_spread(old.values).cv_pct, describe_spread(new.values).cv_pct, min(len(old.values), len(new.values)),
         metric_verdict.verdict,
     )  # fmt: skip
-
-
-def _finite_ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    """Return the ends of an interval; None if it is missing or infinite."""
-    return (None, None) if interval is None or interval.half_width == float("inf") else (interval.low, interval.high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from nsys_insight.bench.statistics import (
@@ -32,21 +33,35 @@ class MetricVerdict:
     """The verdict on one metric, with the change.
 
     Attributes:
-        name: The metric.
+        before: Measurements of the metric before.
+        after: Measurements after.
         verdict: The verdict.
         change: Change as a share of before, with its interval; None if it cannot be calculated.
         reason: Reason why there is no verdict; empty if there is one.
     """
 
-    name: str
+    before: Series
+    after: Series
     verdict: Verdict
     change: Interval | None
     reason: str = ""
+
+    @cached_property
+    def centers(self) -> tuple[float, float]:
+        """Return the center of the metric before and after."""
+        return estimate_center(self.before.values).estimate, estimate_center(self.after.values).estimate
 
     @property
     def change_pct(self) -> float | None:
         """Return the change in percent of before."""
         return None if self.change is None else 100 * self.change.estimate
+
+    @property
+    def interval_pct(self) -> tuple[float, float] | tuple[None, None]:
+        """Return the ends of the interval of the change in percent of before; None if they are unknown."""
+        if self.change is None or not math.isfinite(self.change.half_width):
+            return None, None
+        return 100 * self.change.low, 100 * self.change.high
 
 
 def judge_metric(before: Series, after: Series, *, turns: bool, confidence: float = CONFIDENCE) -> MetricVerdict:
@@ -58,7 +73,7 @@ def judge_metric(before: Series, after: Series, *, turns: bool, confidence: floa
         turns: Whether the two sides took turns, so that a slow machine slows both.
         confidence: Confidence of the interval of the change.
     """
-    name = after.name
+    name, judged = after.name, partial(MetricVerdict, before, after)
     change = estimate_change(before.values, after.values, turns=turns, confidence=confidence)
     is_clear = _is_clear(before.values, after.values, change)
     for side, series in (("before", before), ("after", after)):
@@ -66,22 +81,18 @@ def judge_metric(before: Series, after: Series, *, turns: bool, confidence: floa
         if side_spread.is_wide and not is_clear:
             causes_text = f" ({'; '.join(side_spread.causes)})" if side_spread.causes else ""
             reason = f"{name} varies by {side_spread.cv_pct:.1f}% {side} (limit: {MAX_CV_PCT:g}%){causes_text}"
-            return MetricVerdict(name, Verdict.REFUSED, change, reason)
+            return judged(Verdict.REFUSED, change, reason)
         if side_spread.drift_pct is not None and not turns:
-            return MetricVerdict(
-                name, Verdict.REFUSED, change, f"{name} drifts by {side_spread.drift_pct:+.1f}% {side}"
-            )
+            return judged(Verdict.REFUSED, change, f"{name} drifts by {side_spread.drift_pct:+.1f}% {side}")
     if change is None or not math.isfinite(change.half_width):
-        return MetricVerdict(
-            name, Verdict.UNKNOWN, change, f"there are too few repetitions of {name}: {MIN_REPETITIONS} at least"
-        )
+        return judged(Verdict.UNKNOWN, change, f"there are too few repetitions of {name}: {MIN_REPETITIONS} at least")
     # Between two separate measurements, the machine may have drifted as much as within each of them.
     hidden_drift_pct = sum(abs(estimate_drift_pct(series.values)) for series in (before, after))
     is_too_small = not turns and 100 * abs(change.estimate) < max(MIN_CHANGE_PCT, hidden_drift_pct)
     if not change.excludes_zero or is_too_small:
-        return MetricVerdict(name, Verdict.NOISE, change)
+        return judged(Verdict.NOISE, change)
     unclear = f"neither unit nor name says whether higher or lower {name} is better" if after.better is None else ""
-    return MetricVerdict(name, judge_direction(change.estimate, after.better), change, unclear)
+    return judged(judge_direction(change.estimate, after.better), change, unclear)
 
 
 def _is_clear(before: Sequence[float], after: Sequence[float], change: Interval | None) -> bool:

@@ -15,7 +15,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import GROUPS, HELP_SETTINGS, HelpEntry, load_command, read_help_entries
 from nsys_insight.cli.completion import plain_summary
 from nsys_insight.cli.flags import SHARED_PANELS, make_shared_command
-from nsys_insight.cli.nsys_reports import explain_report
+from nsys_insight.cli.synonyms import explain_report
 from nsys_insight.errors import Exit
 from nsys_insight.packs.library import built_in_packs, find_pack, packs_by_topic, topics, user_packs
 from nsys_insight.text.cells import printable, wrap

@@ -21,7 +21,8 @@ from nsys_insight.experiment import log
 
 if TYPE_CHECKING:
     from nsys_insight.bench.answer import BenchDecision
-    from nsys_insight.bench.result import Bench, Side
+    from nsys_insight.bench.result import Bench
+    from nsys_insight.bench.verdict import MetricVerdict
     from nsys_insight.experiment.log import Log, Setup, Try
 
 
@@ -137,43 +138,32 @@ def _make_measured_try(  # noqa: PLR0913, PLR0917 - the facts of a change
     number: int, change: str, command: str, checks: tuple[Check, ...], bench: Bench, result: BenchDecision,
     trace_fields: dict[str, object],
 ) -> Try:  # fmt: skip
-    before, after = bench.sides[0], bench.side
     if not result.verdicts:
         return _make_try(
             number, change, command, log.OPEN_STATUS, result.decision, checks, bench,
             sentence=result.sentence, **trace_fields,
         )  # fmt: skip
     deciding_verdict, *other_verdicts = result.verdicts
-    has_interval = deciding_verdict.change is not None and deciding_verdict.change.half_width != float("inf")
-    effects = [
-        _describe_change(verdict.name, before, after)
-        for verdict in other_verdicts
-        if verdict.verdict is Verdict.REGRESSED
-    ]
-    other_changes = tuple(
-        f"{_describe_change(verdict.name, before, after)}: {verdict.verdict}"
-        for verdict in other_verdicts
-        if verdict.verdict is not Verdict.NOISE
-    )
-    series, old = after.metric(deciding_verdict.name), before.metric(deciding_verdict.name)
-    assert series is not None and old is not None  # noqa: S101, PT018 - a verdict needs both
+    changes = {verdict: _describe_change(verdict) for verdict in other_verdicts}
+    effects = [text for verdict, text in changes.items() if verdict.verdict is Verdict.REGRESSED]
     trace_effects = trace_fields.pop("side_effects", ())
+    (before, after), (low_pct, high_pct) = deciding_verdict.centers, deciding_verdict.interval_pct
     return _make_try(
         number, change, command, log.OPEN_STATUS, result.decision, checks, bench,
-        sentence=result.sentence, metric=series.label,
-        before=estimate_center(old.values).estimate, after=estimate_center(series.values).estimate,
-        change_pct=deciding_verdict.change_pct,
-        low_pct=100 * deciding_verdict.change.low if deciding_verdict.change and has_interval else None,
-        high_pct=100 * deciding_verdict.change.high if deciding_verdict.change and has_interval else None,
-        metrics=other_changes, side_effects=(*effects, *(trace_effects if isinstance(trace_effects, tuple) else ())),
+        sentence=result.sentence, metric=deciding_verdict.after.label, before=before, after=after,
+        change_pct=deciding_verdict.change_pct, low_pct=low_pct, high_pct=high_pct,
+        metrics=tuple(
+            f"{text}: {verdict.verdict}"
+            for verdict, text in changes.items() if verdict.verdict is not Verdict.NOISE
+        ),
+        side_effects=(*effects, *(trace_effects if isinstance(trace_effects, tuple) else ())),
         **trace_fields,
     )  # fmt: skip
 
 
-def _describe_change(name: str, before: Side, after: Side) -> str:
-    old, new = before.metric(name), after.metric(name)
-    assert old is not None and new is not None  # noqa: S101, PT018 - a verdict needs both
-    return f"{new.label} {estimate_center(old.values).estimate:,.4g} → {estimate_center(new.values).estimate:,.4g}"
+def _describe_change(verdict: MetricVerdict) -> str:
+    before, after = verdict.centers
+    return f"{verdict.after.label} {before:,.4g} → {after:,.4g}"
 
 
 def _make_try(  # noqa: PLR0913, PLR0917 - fields

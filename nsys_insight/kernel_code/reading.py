@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.text.kernel_names import make_readable
@@ -24,25 +23,19 @@ _VECTOR_BITS = 64  # an access from this width counts as vectorized
 _NO_WRITE_CLASSES = ("global_store", "shared_store", "local_store", "branch")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Multiply-adds per global load below which asynchronous copies pay, and above which they do not.
-
-    Common practice: an int8 GEMM below 5 gained 35%, flash attention above 20 lost 5%.
-    """
-
-    low_ratio: float = 5
-    high_ratio: float = 20
+# Multiply-adds per global load below which asynchronous copies pay, and above which they do not. Common practice: an
+# int8 GEMM below 5 gained 35%, flash attention above 20 lost 5%.
+_LOW_RATIO, _HIGH_RATIO = 5, 20
 
 
-def describe_region(region: Region, limits: Limits) -> list[str]:
+def describe_region(region: Region) -> list[str]:
     """Describe what stands out in a kernel or loop; the list is empty if nothing does.
 
     Ratios and widths are described for innermost loops only, because code that runs once costs little.
     """
     sentences = []
     if region.loop is not None and region.loop.is_innermost and not region.is_waiting_loop:
-        sentences += [*_describe_ratio(region, limits), *_describe_widths(region, limits)]
+        sentences += [*_describe_ratio(region), *_describe_widths(region)]
     return [*sentences, *_describe_local_memory(region), *_describe_unknown(region)]
 
 
@@ -79,32 +72,31 @@ def count_neighbor_loads(region: Region) -> int:
     return count + sum(map(_count_adjacent, offsets_by_register.values()))
 
 
-def _describe_ratio(region: Region, limits: Limits) -> list[str]:
+def _describe_ratio(region: Region) -> list[str]:
     """Describe the ratio of multiply-adds to loads: asynchronous copies, staged loads, other loads."""
     ratio = region.compute_per_load
     if ratio is None:
         return []
-    low, high = f"{limits.low_ratio:g}", f"{limits.high_ratio:g}"
     multiply_adds = count_noun(region.multiply_add_count, "multiply-add")
     counts = f"{multiply_adds} for {count_noun(region.load_count, 'global load')}, {ratio:.3g} per load"
     if copies := region.class_counts["async_copy"]:
-        sentence = f"{counts}, {copies} of them asynchronous: above {high}, plain loads can be faster; measure both"
-        return [sentence] if ratio > limits.high_ratio else []
+        advice = f"above {_HIGH_RATIO}, plain loads can be faster; measure both"
+        return [f"{counts}, {copies} of them asynchronous: {advice}"] if ratio > _HIGH_RATIO else []
     staged_count = len(find_staged_loads(region))
     if not staged_count or _parse_sm_number(region.kernel.architecture) < _FIRST_ASYNC_SM:
-        sentence = f"{counts} (below {low}): such a loop is usually memory-bound; reuse loaded values more often"
-        return [sentence] if region.multiply_add_count and ratio < limits.low_ratio else []
-    if ratio < limits.low_ratio:
-        advice = f"asynchronous copies (cp.async) pay below {low}; a second buffer doubles the shared memory"
-    elif ratio > limits.high_ratio:
-        advice = f"above {high}, asynchronous copies cost more than they hide; change the algorithm instead"
+        sentence = f"{counts} (below {_LOW_RATIO}): such a loop is usually memory-bound; reuse loaded values more often"
+        return [sentence] if region.multiply_add_count and ratio < _LOW_RATIO else []
+    if ratio < _LOW_RATIO:
+        advice = f"asynchronous copies (cp.async) pay below {_LOW_RATIO}; a second buffer doubles the shared memory"
+    elif ratio > _HIGH_RATIO:
+        advice = f"above {_HIGH_RATIO}, asynchronous copies cost more than they hide; change the algorithm instead"
     else:
-        advice = f"between {low} and {high}, asynchronous copies (cp.async) may pay; measure both"
+        advice = f"between {_LOW_RATIO} and {_HIGH_RATIO}, asynchronous copies (cp.async) may pay; measure both"
     loads = region.class_counts["global_load"]
     return [f"{counts}; {staged_count} of {loads} loads go through registers into shared memory: {advice}"]
 
 
-def _describe_widths(region: Region, limits: Limits) -> list[str]:
+def _describe_widths(region: Region) -> list[str]:
     if neighbor_count := count_neighbor_loads(region):
         loads = (
             f"{neighbor_count} of {region.class_counts['global_load']} loads are of neighboring addresses, 32 bits each"
@@ -112,7 +104,7 @@ def _describe_widths(region: Region, limits: Limits) -> list[str]:
         return [f"{loads}: one 64- or 128-bit load replaces two or four of them where the address is aligned"]
     ratio = region.compute_per_load
     widths = region.count_widths("global_load", "global_store", "async_copy")
-    if ratio is None or ratio >= limits.low_ratio or not widths or max(widths) >= _VECTOR_BITS:
+    if ratio is None or ratio >= _LOW_RATIO or not widths or max(widths) >= _VECTOR_BITS:
         return []
     access = f"global access is {max(widths)} bits wide at most ({count_noun(sum(widths.values()), 'instruction')})"
     return [f"{access}: 128-bit access (float4) moves the same bytes with fewer instructions"]

@@ -11,7 +11,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.kernel_code.demangle import demangle
 from nsys_insight.kernel_code.files import build_no_code_error, open_kernels
 from nsys_insight.kernel_code.instructions import describe_classes
-from nsys_insight.kernel_code.reading import Limits, describe_region
+from nsys_insight.kernel_code.reading import describe_region
 from nsys_insight.kernel_code.regions import find_hottest_loop, sort_by_samples, split_regions
 from nsys_insight.kernel_code.source_page import EXECUTED, SAMPLES, STALL, THREADS
 from nsys_insight.session.answer import Answer, build_answer, read_columns
@@ -30,7 +30,7 @@ _OLDEST_SM, _NEWEST_SM = 70, 121
 GROUPINGS = ("loop", "class", "line")
 
 
-def _list_loops(kernel: Kernel, name: str, limits: Limits) -> list[tuple[Any, ...]]:
+def _list_loops(kernel: Kernel, name: str) -> list[tuple[Any, ...]]:
     """List the rows of a kernel: one for the kernel, and one for each loop."""
     regions = split_regions(kernel)
     hottest_loop = find_hottest_loop(regions)
@@ -38,7 +38,7 @@ def _list_loops(kernel: Kernel, name: str, limits: Limits) -> list[tuple[Any, ..
     rows = []
     for region in regions:
         count = region.class_counts
-        sentences = describe_region(region, limits)
+        sentences = describe_region(region)
         if region is hottest_loop and len([other for other in regions if other.loop]) > 1:
             sentences.insert(0, "most of the executed instructions are here")
         rows.append((
@@ -57,7 +57,7 @@ def _list_loops(kernel: Kernel, name: str, limits: Limits) -> list[tuple[Any, ..
     return rows
 
 
-def _list_classes(kernel: Kernel, name: str, _limits: Limits) -> list[tuple[Any, ...]]:
+def _list_classes(kernel: Kernel, name: str) -> list[tuple[Any, ...]]:
     """List the classes of instructions in the kernel and in each loop, one row per class."""
     rows = []
     for region in split_regions(kernel):
@@ -77,7 +77,7 @@ def _list_classes(kernel: Kernel, name: str, _limits: Limits) -> list[tuple[Any,
     return rows
 
 
-def _list_lines(kernel: Kernel, name: str, _limits: Limits) -> list[tuple[Any, ...]]:
+def _list_lines(kernel: Kernel, name: str) -> list[tuple[Any, ...]]:
     """List the instructions at which warps waited most, one row each; the list is empty without samples."""
     regions = split_regions(kernel)
     total = regions[0].sum_counts(SAMPLES)
@@ -154,9 +154,7 @@ class _FileSummary:
     left_out: list[str] = field(default_factory=list)
 
 
-def answer(
-    file: Path, *, grouping: str = "loop", kernel: str | None = None, architecture: str | None = None, limits: Limits
-) -> Answer:
+def answer(file: Path, *, grouping: str = "loop", kernel: str | None = None, architecture: str | None = None) -> Answer:
     """Read a file of machine code, and answer by loop, class or line.
 
     Args:
@@ -164,7 +162,6 @@ def answer(
         grouping: One of `GROUPINGS`.
         kernel: Show only kernels whose name, or linker's name, contains this text.
         architecture: Show only code for this architecture, such as sm_90.
-        limits: The ratios of computation to loads that are worth reporting.
 
     Raises:
         TraceError: The file has no machine code.
@@ -184,7 +181,7 @@ def answer(
             if kernel is None or kernel.lower() in name.lower() or kernel in function.name:
                 summary.kernel_count += 1
                 summary.gap_notes += [f"{name}: {function.gap_note}"] if function.gap_note else []
-                summary.rows += list_rows(function, name, limits)
+                summary.rows += list_rows(function, name)
     if not function_count:
         raise build_no_code_error(file)
     if architecture and not summary.names:

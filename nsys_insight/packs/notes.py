@@ -54,7 +54,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True)
 class NoteHeader:
-    """The table ``[notes.NAME]`` of a header; see CONTRIBUTING.md."""
+    """A note in the table ``[notes]`` of a header; see CONTRIBUTING.md."""
 
     text: str | tuple[Clause, ...] = ()
     query: str = ""

@@ -41,8 +41,8 @@ Calls that returned an error; 'not ready' (600), which a query of unfinished wor
 call_group = """\
 What the calls are for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"""
 
-[notes.device]
-use = "all_devices"
+[notes]
+device.use = "all_devices"
 
 [ranks]
 by = ["name", "call_group"]

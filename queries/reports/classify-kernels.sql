@@ -70,28 +70,23 @@ waves_per_sm = "How often the grid fills the GPU"
 family = "What the kernel does, by its name"
 reason = "The numbers, or the rule, behind the answer"
 
-[notes.no_samples]
-text = """
+[notes]
+no_samples.text = """
 the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with
 --gpu-metrics-devices=all to measure it"""
-query = """
+no_samples.query = """
 SELECT count(*) AS kernels FROM answer
 HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples) AND count(*) FILTER (evidence = 'ncu') < count(*)"""
 
-[notes.few_samples]
-text = "GPU metrics samples cover {sampled} of {kernels:kernel}: short ones need a higher --gpu-metrics-frequency"
-query = """
+few_samples.text = """
+GPU metrics samples cover {sampled} of {kernels:kernel}: short ones need a higher --gpu-metrics-frequency"""
+few_samples.query = """
 SELECT count(*) FILTER (samples >= $min_samples) AS sampled, count(*) AS kernels
 FROM answer HAVING sampled < kernels AND EXISTS (FROM gpu_samples)"""
 
-[notes.waiting]
-use = "waiting_kernels"
-
-[notes.green]
-use = "green_contexts"
-
-[notes.graphs]
-use = "whole_graphs"
+waiting.use = "waiting_kernels"
+green.use = "green_contexts"
+graphs.use = "whole_graphs"
 */
 WITH shapes AS (FROM launch_shapes),
 shapes_with_evidence AS (

@@ -87,65 +87,48 @@ unprofiled_high_ns = "time_ns without nsys, at most; NULL if that is unknown. Of
 unprofiled_verdict = """\
 For wall, the verdict without nsys; NULL if that is unknown or the estimate allows several"""
 
-[notes.tokens]
-use = "step_tokens"
+[notes]
+tokens.use = "step_tokens"
 
-[notes.method]
-text = [[
+method.text = [[
     """{?lacks_steps}no steady steps were found; results cover the whole scope, including startup. Name an NVTX range
     with --step-range, or see steps""",
     """per {unit}: the mean of {steady_count:step}, from <the NVTX ranges {range_name}><the iterations of loop
     {step_loop}><{?is_count}--tokens>, of process {process_id}; {confidence} confidence""",
 ]]
-query = """
+method.query = """
 SELECT NOT EXISTS (FROM steps WHERE phase = 'steady') AS lacks_steps, m.steady_count, s.*
 FROM step_method AS m, _step_source AS s WHERE EXISTS (FROM answer)"""
 
-[notes.doubt]
-use = "step_doubt"
+doubt.use = "step_doubt"
+spread.use = "step_spread"
+profiled.use = "unprofiled"
 
-[notes.spread]
-use = "step_spread"
-
-[notes.profiled]
-use = "unprofiled"
-
-[notes.profiler_verdict]
-text = "only nsys makes the step {verdict}: without it, it is {unprofiled_verdict}"
-query = """
+profiler_verdict.text = "only nsys makes the step {verdict}: without it, it is {unprofiled_verdict}"
+profiler_verdict.query = """
 SELECT verdict, unprofiled_verdict FROM answer WHERE part = 'wall' AND NOT contains(unprofiled_verdict, verdict)"""
 
-[notes.tracing]
-text = """
+tracing.text = """
 graphs were traced by node, which makes launching them slower: {wall_pct} of the wall time is attributed to the profiler
 for that"""
-query = """
+tracing.query = """
 -- Of the profiler's costs, only this one has a name of its own, and so evidence.
 SELECT wall_pct FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
 
-[notes.whole]
-use = "whole_graphs"
-text = """
+whole.use = "whole_graphs"
+whole.text = """
 CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture with
 --cuda-graph-trace=node to see those"""
 
-[notes.video]
-use = "video"
+video.use = "video"
+processes.use = "processes"
+waiting.use = "waiting_kernels"
+node_tracing.use = "node_tracing"
 
-[notes.processes]
-use = "processes"
-
-[notes.waiting]
-use = "waiting_kernels"
-
-[notes.node_tracing]
-use = "node_tracing"
-
-[notes.unknown]
-text = """
+unknown.text = """
 for {wall_pct} of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for is
 unknown"""
-query = """
+unknown.query = """
 SELECT wall_pct FROM answer
 WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 

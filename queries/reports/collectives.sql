@@ -45,40 +45,36 @@ to be on one host, with GPUs whose NVLinks are known"""
 total_ns = "Sum over all kernels of all ranks"
 communicator = "NCCL's id of the communicator; NULL where unknown"
 
-[notes.clock]
-use = "clock"
+[notes]
+clock.use = "clock"
 
-[notes.bytes]
-text = """
+bytes.text = """
 sizes come from NCCL's NVTX payloads, which this trace does not have, or not for all kernels: capture with -t cuda,nvtx,
 and export with nsys export --include-blobs=true"""
-query = "SELECT count(*) AS rows FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"
+bytes.query = """
+SELECT count(*) AS rows FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"""
 
-[notes.missing]
-text = """
+missing.text = """
 <{missing_ranks:rank} {#missing_ranks:is|are} not in these traces><; {both_silent_ranks:rank} ran no NCCL
 kernels><{silent_ranks:rank} ran no NCCL kernels>, so how many ranks a communicator has is unknown, and with it the
 bandwidths that depend on it"""
-query = """
+missing.query = """
 SELECT
     missing_ranks, CASE WHEN missing_ranks IS NOT NULL THEN silent_ranks END AS both_silent_ranks,
     CASE WHEN missing_ranks IS NULL THEN silent_ranks END AS silent_ranks
 FROM rank_run
 WHERE (missing_ranks IS NOT NULL OR silent_ranks IS NOT NULL) AND EXISTS (FROM answer WHERE ranks IS NOT NULL)"""
 
-[notes.others]
-text = "the bandwidths count the ranks whose traces are given: if the communicator has more, they are too low"
-query = """
+others.text = "the bandwidths count the ranks whose traces are given: if the communicator has more, they are too low"
+others.query = """
 FROM rank_run
 WHERE missing_ranks IS NULL AND silent_ranks IS NULL AND numbered_by IN ('the files'' names', 'order')
     AND EXISTS (FROM answer WHERE bus_bytes_per_s IS NOT NULL AND operation <> 'SendRecv')"""
 
-[notes.unmatched]
-use = "unmatched"
+unmatched.use = "unmatched"
 
-[notes.alone]
-text = "the collectives are not matched with those of another rank: how much of their time is waiting is unknown"
-query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(ranks) = 0"
+alone.text = "the collectives are not matched with those of another rank: how much of their time is waiting is unknown"
+alone.query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(ranks) = 0"
 */
 WITH kernel_times AS (
     SELECT collective, avg(end_ns - start_ns) AS kernel_ns, sum(end_ns - start_ns)::BIGINT AS total_ns

@@ -41,19 +41,16 @@ read_back_pct = "Share of its executions that a copy to the host follows"
 before = "What runs before it on the stream in most cases"
 after = "What runs after it on the stream in most cases"
 
-[notes.coverage]
-text = """
+[notes]
+coverage.text = """
 the catalog names {named_pct} of the GPU time and judges {judged_pct} of that; {hand_written_pct} is in hand-written
 kernels"""
-query = """
+coverage.query = """
 SELECT named_pct, coalesce(judged_pct, 0) AS judged_pct, hand_written_pct
 FROM construct_coverage WHERE EXISTS (FROM answer)"""
 
-[notes.whole]
-use = "no_steady_steps"
-
-[notes.graphs]
-use = "whole_graphs"
+whole.use = "no_steady_steps"
+graphs.use = "whole_graphs"
 */
 WITH replaced AS (
     SELECT process_id, construct, sum(saving_low_ns) AS saving_low_ns, sum(saving_ns) AS saving_ns,

@@ -30,10 +30,10 @@ next_name = "The kernel for which it converts: the next one on its stream that c
 prior_name = "The last kernel before it on its stream that computes, in most cases"
 range_name = "The innermost NVTX range that launched most of them; NULL outside all ranges"
 
-[notes.sum]
-text = "{works} of the kernel time"
-items.works = "{work} {kernel_time_pct}"
-query = """
+[notes]
+sum.text = "{works} of the kernel time"
+sum.items.works = "{work} {kernel_time_pct}"
+sum.query = """
 SELECT list({'work': work, 'kernel_time_pct': total_pct} ORDER BY total_pct DESC, work) AS works
 FROM (SELECT work, sum(kernel_time_pct) AS total_pct FROM answer GROUP BY work) HAVING count(*) > 0"""
 */

@@ -54,14 +54,14 @@ min_ns = "Shortest"
 max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
 
-[notes.pageable]
-text = [
+[notes]
+pageable.text = [
     """{calls:asynchronous copy uses|asynchronous copies use} pageable memory; the CPU is in
     {#calls:its call|their calls} for {host_ns}""",
     "{waiting:call returns|calls return} after the copy< and {early} before, when the driver has the data>",
     "pin the host buffer",
 ]
-query = """
+pageable.query = """
 SELECT
     count(*) AS calls, sum(call_ns)::BIGINT AS host_ns,
     nullif(count(*) FILTER (is_waiting), 0) AS waiting,
@@ -76,21 +76,19 @@ FROM (
 )
 HAVING count(*) > 0"""
 
-[notes.batches]
-text = """
+batches.text = """
 {rows:row of the trace stands|rows of the trace stand} for {copies:copy|copies} in batches: each counts once here"""
-query = "SELECT count(*) AS rows, sum(copy_count) AS copies FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"
+batches.query = """
+SELECT count(*) AS rows, sum(copy_count) AS copies FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
 
-[notes.staged]
-text = """
+staged.text = """
 {copies:copy|copies} from one GPU to another went through host memory, in two rows each: without peer access, nsys
 records only the time of the last MiB"""
-query = """
+staged.query = """
 SELECT sum(calls) // 2 AS copies FROM answer WHERE kind = 'staged P2P' AND max_bytes > 1048576 HAVING count(*) > 0"""
 
-[notes.graphs]
-use = "whole_graphs"
-text = """
+graphs.use = "whole_graphs"
+graphs.text = """
 CUDA graphs ran as a whole {graphs:time}: copies and memsets inside them are not in this table; capture with
 --cuda-graph-trace=node to see them"""
 

@@ -49,42 +49,37 @@ samples = "Samples it is based on; NULL where no sample is needed"
 function_name = "The function in most of the samples: the innermost one that is known for the activity, or has a name"
 off_cpu_ns = "The part of time_ns in which the thread had no CPU; NULL where that was not recorded"
 
-[notes.samples]
-text = "a sample stands for {period_ns} of CPU time; functions are based on {samples:sample}"
-query = """
+[notes]
+samples.text = "a sample stands for {period_ns} of CPU time; functions are based on {samples:sample}"
+samples.query = """
 SELECT any_value(p.period_ns) AS period_ns, sum(w.samples) AS samples
 FROM _cpu_work AS w CROSS JOIN _sample_period AS p
 WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_known AND w.samples > 0 HAVING count(*) > 0"""
 
-[notes.kernel]
-text = """
+kernel.text = """
 no sample of this trace is in the OS kernel, so time that is not sampled may be spent there: page faults, or operating
 system calls that nsys does not trace"""
-query = """
+kernel.query = """
 FROM answer
 WHERE what = 'not sampled' AND work_pct >= 5 AND EXISTS (FROM _cpu_modules)
     AND NOT EXISTS (FROM _cpu_modules WHERE module LIKE '[kernel%' OR module LIKE 'vmlinux%')
 LIMIT 1"""
 
-[notes.unsampled]
-text = "which functions ran was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree"
-query = "FROM answer WHERE what = 'outside of OS calls' LIMIT 1"
+unsampled.text = "which functions ran was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree"
+unsampled.query = "FROM answer WHERE what = 'outside of OS calls' LIMIT 1"
 
-[notes.unscheduled]
-text = """
+unscheduled.text = """
 context switches were not recorded: time that samples do not account for may be waiting; capture with
 --cpuctxsw=process-tree"""
-query = "FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"
+unscheduled.query = "FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"
 
-[notes.start]
-text = "before the first operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"
-query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'start' AND samples >= 10"
-items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
+start.text = "before the first operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"
+start.query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'start' AND samples >= 10"
+start.items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
 
-[notes.end]
-text = "after the last operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"
-query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'end' AND samples >= 10"
-items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
+end.text = "after the last operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"
+end.query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'end' AND samples >= 10"
+end.items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
 */
 SELECT nvtx_path, what, time_ns, wall_pct, work_pct, samples, function_name, off_cpu_ns
 FROM _cpu_work

@@ -39,12 +39,12 @@ takes_over = "What the critical path then runs through instead"
 half_saved_ns = "How much shorter the step would be if it took half the time"
 total_ns = "Time per step, whether on the critical path or not; NULL for delays"
 
-[notes.run]
-text = [[
+[notes]
+run.text = [[
     "the critical path cannot be determined: {reason}",
     "Critical path of steps {first_step_id}–{last_step_id}, {measured_ns} each (replay: {played_ns})",
 ]]
-query = """
+run.query = """
 SELECT reason, first_step AS first_step_id, first_step + steps - 1 AS last_step_id, measured_ns, played_ns
 FROM critical_path_run"""
 */

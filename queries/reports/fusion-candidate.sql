@@ -36,41 +36,38 @@ block = "Threads of a block"
 shapes = "How many different grids and blocks it has over the occurrences of the chain"
 nvtx_path = "The NVTX ranges it is launched in, in the first occurrence"
 
-[notes.what]
-text = """
+[notes]
+what.text = """
 candidate {candidate_id}, {pattern}: {verdict}<, {reason}>; {kernel_count:kernel}, {per_step} × a step< ({per_layer} ×
 in each of {layers:layer})><; {remedy}>"""
-query = """
+what.query = """
 SELECT
     candidate AS candidate_id, coalesce(pattern, 'unrecognized') AS pattern, verdict, reason, kernel_count, per_step,
     per_layer, layers, remedy
 FROM fusion_candidates WHERE candidate = $candidate"""
 
-[notes.launches]
-text = [[
+launches.text = [[
     """{?lacks_calls}launch calls: they are not in the trace, so what fewer of them would save is unknown""",
     """launch calls: ({kernel_count} - 1) × {per_step} = {kernels_saved} fewer kernels, {launches_saved} fewer launch
     calls; host time {host_low_ns} to {host_high_ns} per step""",
 ]]
-query = """
+launches.query = """
 SELECT
     EXISTS (FROM _unrecorded WHERE what = 'calls') AS lacks_calls, kernel_count, per_step, kernels_saved,
     launches_saved, host_low_ns, host_high_ns
 FROM fusion_candidates WHERE candidate = $candidate"""
 
-[notes.kernels]
-text = """
+kernels.text = """
 GPU time: of {chain_ns} per step, {kernel_low_ns} to {kernel_high_ns} saved; a kernel costs at least {fixed_ns};
 {gap_ns} between them"""
-query = """
+kernels.query = """
 SELECT chain_ns, kernel_low_ns, kernel_high_ns, fixed_ns, gap_ns
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
 
-[notes.wall]
-text = """
+wall.text = """
 wall time: replayed with the chain fused, the step takes {most_ns} to {least_ns} instead of {replayed_ns}:
 {saved_low_ns} to {saved_high_ns} saved"""
-query = """
+wall.query = """
 SELECT
     replayed_ns - saved_low_ns AS most_ns, replayed_ns - saved_high_ns AS least_ns, replayed_ns, saved_low_ns,
     saved_high_ns

@@ -74,12 +74,12 @@ process_id = "Operating system's process id"
 device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, numbered by CUPTI"
 
-[notes.none]
-text = """
+[notes]
+none.text = """
 no chain is worth fusing: {reasons}<, {more} for other reasons>; a row is the chain of each reason that would save the
 most"""
-items.reasons = "{chains} because {reason}"
-query = """
+none.items.reasons = "{chains} because {reason}"
+none.query = """
 SELECT
     nullif(sum(chains) FILTER (turn > 3), 0) AS more,
     list({'chains': chains, 'reason': reason} ORDER BY turn) FILTER (turn <= 3) AS reasons
@@ -90,33 +90,29 @@ FROM (
 WHERE NOT EXISTS (FROM fusion_candidates WHERE verdict <> 'NO')
 HAVING count(*) > 0"""
 
-[notes.step]
-text = """
+step.text = """
 the typical step has {kernels:kernel} in {wall_ns}<, with {layers:layer} of {layer_period:operation}>: means of
 <{?is_typical}all {sampled_steps}><{typical_steps} of {sampled_steps}> sampled steps"""
-query = """
+step.query = """
 SELECT
     kernels, wall_ns, layers, layer_period, nullif(typical_steps, sampled_steps) AS typical_steps, sampled_steps,
     typical_steps = sampled_steps AS is_typical
 FROM fusion_step"""
 
-[notes.together]
-text = """
+together.text = """
 recommended set of {chosen}: saves {together_low_ns} to {together_high_ns} per step ({low_count} to {high_count}%);
 savings of candidates that share kernels do not add up, so at most one of those is chosen"""
-query = """
+together.query = """
 SELECT
     (SELECT count(*) FROM answer WHERE chosen) AS chosen, together_low_ns, together_high_ns,
     round(100 * together_low_ns / wall_ns) AS low_count, round(100 * together_high_ns / wall_ns) AS high_count
 FROM fusion_step WHERE EXISTS (FROM answer WHERE chosen)"""
 
-[notes.replay]
-text = "replayed unchanged, the step takes {replayed_ns} instead of {wall_ns}: these savings are less certain"
-query = "SELECT replayed_ns, wall_ns FROM fusion_step WHERE abs(replayed_ns - wall_ns) > 0.1 * wall_ns"
+replay.text = "replayed unchanged, the step takes {replayed_ns} instead of {wall_ns}: these savings are less certain"
+replay.query = "SELECT replayed_ns, wall_ns FROM fusion_step WHERE abs(replayed_ns - wall_ns) > 0.1 * wall_ns"
 
-[notes.profiler]
-use = "unprofiled"
-text = [[
+profiler.use = "unprofiled"
+profiler.text = [[
     "{misfit}",
     """savings are of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
     --step-time""",
@@ -125,7 +121,7 @@ text = [[
     """without nsys, the recommended set saves up to {most_ns} per step: {step_ns} per {unit} (median) under nsys;
     {without}""",
 ]]
-query = """
+profiler.query = """
 SELECT s.*, CASE WHEN low_ns >= 0.5 THEN low_ns END AS least_ns, most_ns
 FROM _unprofiled_source AS s
 CROSS JOIN (
@@ -140,18 +136,15 @@ CROSS JOIN (
 )
 WHERE EXISTS (FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns)"""
 
-[notes.dear]
-text = """
+dear.text = """
 a saving below 0: if launched from Python, as Triton does, the fused kernel may cost more than it saves; a library
 operation or a CUDA graph does not have that cost"""
-query = "FROM answer WHERE chosen AND saved_low_ns < 0 LIMIT 1"
+dear.query = "FROM answer WHERE chosen AND saved_low_ns < 0 LIMIT 1"
 
-[notes.processes]
-use = "processes"
-query = "FROM _other_processes WHERE EXISTS (FROM fusion_step)"
+processes.use = "processes"
+processes.query = "FROM _other_processes WHERE EXISTS (FROM fusion_step)"
 
-[notes.graphs]
-use = "steady_graphs"
+graphs.use = "steady_graphs"
 */
 SELECT
     c.candidate,

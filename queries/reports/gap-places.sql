@@ -39,8 +39,8 @@ idle_pct = "total_ns as a share of the idle time of all gaps in scope"
 med_ns = "Median gap"
 max_ns = "Longest gap"
 
-[notes.graphs]
-use = "idle_in_graphs"
+[notes]
+graphs.use = "idle_in_graphs"
 */
 WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false

@@ -27,8 +27,8 @@ wall_pct = "total_ns as a share of the wall time"
 avg_ns = "Mean length"
 max_ns = "Longest"
 
-[notes.graphs]
-use = "idle_in_graphs"
+[notes]
+graphs.use = "idle_in_graphs"
 */
 WITH length_classes(turn, length) AS (
     VALUES (0, 'under 1 µs'), (1, '1 to 2 µs'), (2, '2 to 5 µs'), (3, '5 to 10 µs'), (4, '10 to 20 µs'),

@@ -61,19 +61,18 @@ thread_id = "Thread that launched it"
 end_ns = "When the next operation started; for several gaps, the last time"
 gaps = "Number of gaps in the row"
 
-[notes.listed]
-text = """
+[notes]
+listed.text = """
 <{?is_cut}Showing the 1,000 longest gaps. ><Gaps shorter than {shortest_ns} add ><{?is_grouped}Shorter gaps add
 >{rest_ns} ({rest_pct}); use --min-gap or gap-sizes."""
-query = """
+listed.query = """
 SELECT
     $min_gap_ns IS NULL AS is_cut, $group_by <> 'gap' AS is_grouped,
     CASE $group_by WHEN 'gap' THEN min(duration_ns) END AS shortest_ns,
     max(duration_ns * 100 / idle_pct) - sum(duration_ns) AS rest_ns, 100 - sum(idle_pct) AS rest_pct
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
 
-[notes.graphs]
-use = "idle_in_graphs"
+graphs.use = "idle_in_graphs"
 */
 WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false

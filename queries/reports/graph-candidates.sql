@@ -86,9 +86,9 @@ CPU work in waiting_ns that remains with a graph, because it is in long gaps or 
 unprofiled_low_ns = "Saving per token without nsys, at least, by the view unprofiled_step; NULL if that is unknown"
 unprofiled_high_ns = "Saving per token without nsys, at most; NULL if that is unknown"
 
-[notes.profiled]
-use = "unprofiled"
-text = [[
+[notes]
+profiled.use = "unprofiled"
+profiled.text = [[
     "{misfit}",
     """the saving is of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
     --step-time""",
@@ -97,7 +97,7 @@ text = [[
     {without}""",
     "without nsys, a graph saves up to {most_ns} per {unit}: {step_ns} per {unit} (median) under nsys; {without}",
 ]]
-query = """
+profiled.query = """
 SELECT
     s.*,
     CASE WHEN a.unprofiled_high_ns < 0.95 * a.saving_high_ns THEN a.unprofiled_high_ns END AS most_ns,

@@ -58,9 +58,9 @@ match = """\
 What agrees between trace and ncu, from best to worst: name, grid, block, order; name, grid, block; function, grid, \
 block; name; function"""
 
-[notes.coverage]
-text = "the kernels that ncu profiled take {kernel_time_pct} of kernel time; the others are not in this table"
-query = "SELECT sum(kernel_time_pct) AS kernel_time_pct FROM answer HAVING sum(kernel_time_pct) < 99.95"
+[notes]
+coverage.text = "the kernels that ncu profiled take {kernel_time_pct} of kernel time; the others are not in this table"
+coverage.query = "SELECT sum(kernel_time_pct) AS kernel_time_pct FROM answer HAVING sum(kernel_time_pct) < 99.95"
 */
 -- Without ncu measurements, no kernel of the trace is read: every diagnosis runs this report.
 WITH kernel_shapes AS (

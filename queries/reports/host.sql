@@ -49,18 +49,16 @@ caller = "What --group-by selects, for CPU work that of the launch which it dela
 [shares]
 wall_pct = "the wall time of the steady steps, or of the scope where no steps were found"
 
-[notes.longer]
-text = """
+[notes]
+longer.text = """
 recoverable is idle time of the GPU, which lasts until the next operation starts: it can be longer than the host's
 time"""
-query = "SELECT code FROM answer WHERE recoverable_ns > host_ns LIMIT 1"
+longer.query = "SELECT code FROM answer WHERE recoverable_ns > host_ns LIMIT 1"
 
-[notes.whole]
-use = "no_steady_steps"
+whole.use = "no_steady_steps"
 
-[notes.api_calls]
-text = "{calls} recorded CUDA API calls< per {unit}> ({time_ns} CPU time)"
-query = """
+api_calls.text = "{calls} recorded CUDA API calls< per {unit}> ({time_ns} CPU time)"
+api_calls.query = """
 SELECT
     round(sum(calls)::DOUBLE / any_value(p.tokens), 1) AS calls, sum(time_ns) / any_value(p.tokens) AS time_ns,
     (SELECT unit FROM _step_source WHERE EXISTS (FROM steps WHERE phase = 'steady')) AS unit
@@ -73,8 +71,7 @@ CROSS JOIN (
 WHERE EXISTS (FROM answer)
 HAVING count(*) > 0"""
 
-[notes.processes]
-use = "processes"
+processes.use = "processes"
 
 [ranks]
 by = ["bottleneck", "see", "code"]

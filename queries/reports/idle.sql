@@ -41,19 +41,16 @@ host = "What the host did in that time, or what it or the operation waited for"
 time_ns = "Time"
 wall_pct = "Share of the wall time; the shares of a GPU add up to 100"
 
-[notes.unknown]
-text = "for {wall_pct} of the wall time, the launch call that ended the gap is not in the trace"
-query = """
+[notes]
+unknown.text = "for {wall_pct} of the wall time, the launch call that ended the gap is not in the trace"
+unknown.query = """
 SELECT sum(wall_pct) AS wall_pct
 FROM answer
 WHERE cause = 'unknown' AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 HAVING sum(wall_pct) >= 0.05"""
 
-[notes.video]
-use = "video"
-
-[notes.graphs]
-use = "idle_in_graphs"
+video.use = "video"
+graphs.use = "idle_in_graphs"
 
 [ranks]
 by = ["cause", "host"]

@@ -22,13 +22,13 @@ metric = "What the row is about"
 value = "Number of the metric, in the unit that its name ends in; NULL where it is text, or was not captured"
 detail = "The text, or more about the number; in section missing, how to capture it"
 
-[notes.next]
-text = """
+[notes]
+next.text = """
 <{?is_whole}Most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node><{#gpus:GPU|A GPU
 is} idle {idle_pct} of the wall time. Next: nsys-insight diagnose><{?is_busy}The GPU is nearly always busy. Next:
 nsys-insight top><{?has_ranges}; nsys-insight nvtx by range, and --nvtx NAME narrows every report><{?lacks_ranges};
 nsys-insight per-token --tokens N by step>"""
-query = """
+next.query = """
 SELECT
     is_whole, gpus, CASE WHEN NOT is_whole AND idle_pct > 10 THEN idle_pct END AS idle_pct,
     NOT is_whole AND idle_pct <= 10 AS is_busy, has_ranges, NOT has_ranges AS lacks_ranges

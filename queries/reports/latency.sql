@@ -41,32 +41,30 @@ p99_ns = "99th percentile; NULL where no value is greater"
 max_ns = "Maximum"
 mean_ns = "Mean"
 
-[notes.first_token]
-text = [[
+[notes]
+first_token.text = [[
     "{?is_all}ttft begins with the prefill: no range or mark names a request before it",
     """{prefill_count} of {count:request begins|requests begin} with their prefill: no range or mark names them before
     it""",
     "{?has_none}ttft begins where a range or a mark first names the request",
 ]]
-query = """
+first_token.query = """
 SELECT
     bool_and(begins = 'prefill') AS is_all, nullif(count(*) FILTER (begins = 'prefill'), 0) AS prefill_count,
     count(*) AS count,
     prefill_count IS NULL AS has_none
 FROM requests WHERE begins IS NOT NULL HAVING count(*) > 0"""
 
-[notes.throughput]
-text = "{requests:request}, {tokens:token} in {time_ns}: {tokens_per_s} tokens/s"
-query = """
+throughput.text = "{requests:request}, {tokens:token} in {time_ns}: {tokens_per_s} tokens/s"
+throughput.query = """
 SELECT
     count(*) AS requests, sum(tokens) AS tokens, max(last_token_ns) - min(start_ns) AS time_ns,
     1e9 * sum(tokens) / (max(last_token_ns) - min(start_ns)) AS tokens_per_s
 FROM requests WHERE reason IS NULL HAVING count(*) > 0 AND max(last_token_ns) > min(start_ns)"""
 
-[notes.left_out]
-text = "{reasons}: their figures are incomplete"
-items.reasons = "{requests:request} with {reason}"
-query = """
+left_out.text = "{reasons}: their figures are incomplete"
+left_out.items.reasons = "{requests:request} with {reason}"
+left_out.query = """
 SELECT list({'requests': requests, 'reason': reason} ORDER BY reason) AS reasons
 FROM (
     SELECT

@@ -38,11 +38,9 @@ gpu_ns = "Time of their kernels on the GPU per token; NULL where the trace does 
 kernels = "Kernels per token"
 gpu_pct = "gpu_ns as a share of the gpu_ns of all rows"
 
-[notes.whole]
-use = "no_steady_steps"
-
-[notes.processes]
-use = "processes"
+[notes]
+whole.use = "no_steady_steps"
+processes.use = "processes"
 */
 WITH token_count AS (
     SELECT count(*) * any_value(tokens) AS tokens FROM _steady_windows

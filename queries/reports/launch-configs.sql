@@ -49,15 +49,12 @@ flags = "What stands out: block not a multiple of a warp, fewer blocks than SMs,
 gpu = "The GPU model that it ran on; NULL if the trace does not describe it"
 sm_count = "SMs of that GPU or green context; NULL if the trace does not state them"
 
-[notes.unknown]
-text = "the trace does not give the limits of the GPU: blocks_per_sm and waves_per_sm are unknown"
-query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(blocks_per_sm) = 0"
+[notes]
+unknown.text = "the trace does not give the limits of the GPU: blocks_per_sm and waves_per_sm are unknown"
+unknown.query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(blocks_per_sm) = 0"
 
-[notes.green]
-use = "green_contexts"
-
-[notes.graphs]
-use = "whole_graphs"
+green.use = "green_contexts"
+graphs.use = "whole_graphs"
 */
 WITH shapes AS (FROM launch_shapes)
 SELECT

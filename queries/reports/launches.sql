@@ -43,30 +43,28 @@ total_avg_ns = "Mean time from the start of the launch call until both call and 
 api_kernel_ratio = "api_total_ns / kernel_total_ns: above 1, launching takes longer than running"
 api_name = "The launching function; NULL where the trace does not have the call"
 
-[notes.coverage]
-text = """
+[notes]
+coverage.text = """
 {known} of {calls:kernel has|kernels have} a known launch call in the {place}; for the others, only the kernel is
 measured"""
-query = """
+coverage.query = """
 SELECT
     coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) AS known, sum(calls) AS calls,
     CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END AS place
 FROM answer, scope HAVING count(*) > count(api_name)"""
 
-[notes.repeats]
-text = "correlation ids are used again or missing: the queue times of {calls:launch call} are not stated"
-query = """
+repeats.text = "correlation ids are used again or missing: the queue times of {calls:launch call} are not stated"
+repeats.query = """
 SELECT count(*) AS calls
 FROM outer_api_calls
 WHERE call_group IN ('launch', 'graph launch') AND correlation_id IS NULL
     AND EXISTS (FROM answer WHERE api_name IS NULL)
 HAVING count(*) > 0"""
 
-[notes.graphs]
-text = """
+graphs.text = """
 {kernels:kernel} ran in {launches:launch|launches} of CUDA graphs, {launch_ns} of host time each ({kernel_ns} a
 kernel)"""
-query = """
+graphs.query = """
 SELECT
     any_value(answer.kernels) AS kernels, count(*) AS launches, sum(g.duration_ns) / count(*) AS launch_ns,
     sum(g.duration_ns) / any_value(answer.kernels) AS kernel_ns
@@ -80,8 +78,7 @@ JOIN (
     ON answer.api_name = g.name
 HAVING count(*) > 0"""
 
-[notes.whole_graphs]
-use = "whole_graphs"
+whole_graphs.use = "whole_graphs"
 */
 WITH grouped_launches AS (
     SELECT

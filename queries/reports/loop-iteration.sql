@@ -46,29 +46,26 @@ thread_id = "Thread that called"
 device_id = "CUDA device of the operation"
 stream_id = "CUDA stream of the operation"
 
-[notes.which]
-text = "loop {loop}: {iterations:iteration}, one every {period_ns}<; steps counts them, each as one {unit}>"
-query = """
+[notes]
+which.text = "loop {loop}: {iterations:iteration}, one every {period_ns}<; steps counts them, each as one {unit}>"
+which.query = """
 SELECT loop, iterations, period_ns, (SELECT m.unit FROM step_method AS m WHERE m.loop = l.loop) AS unit
 FROM loops AS l WHERE $around = 'iteration' AND loop = (
     SELECT coalesce($loop, arg_max(loop, gpu_share) FILTER (depth = 0)) FROM loops
 )"""
 
-[notes.gap]
-text = "these are the calls around the longest idle time of a GPU, in loop {loop}"
-query = """
+gap.text = "these are the calls around the longest idle time of a GPU, in loop {loop}"
+gap.query = """
 SELECT coalesce($loop, (SELECT arg_max(loop, gpu_share) FILTER (depth = 0) FROM loops)) AS loop
 FROM answer WHERE $around = 'gap' HAVING count(*) > 0"""
 
-[notes.outlier]
-text = "these are the calls of the longest iteration of loop {loop}"
-query = """
+outlier.text = "these are the calls of the longest iteration of loop {loop}"
+outlier.query = """
 SELECT coalesce($loop, (SELECT arg_max(loop, gpu_share) FILTER (depth = 0) FROM loops)) AS loop
 FROM answer WHERE $around = 'outlier' HAVING count(*) > 0"""
 
-[notes.collective]
-text = "these are the calls around the longest NCCL kernel of loop {loop}"
-query = """
+collective.text = "these are the calls around the longest NCCL kernel of loop {loop}"
+collective.query = """
 SELECT coalesce($loop, (SELECT arg_max(loop, gpu_share) FILTER (depth = 0) FROM loops)) AS loop
 FROM answer WHERE $around = 'collective' HAVING count(*) > 0"""
 */

@@ -52,14 +52,13 @@ failed_count = "Calls that returned an error"
 synchronizes = "Whether the call makes host and GPU wait for each other: yes, may, no; NULL where CUDA does not say"
 call_group = "alloc or free"
 
-[notes.sizes]
-text = "sizes are unknown; capture with --cuda-memory-usage=true"
-query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(size_bytes) = 0"
+[notes]
+sizes.text = "sizes are unknown; capture with --cuda-memory-usage=true"
+sizes.query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(size_bytes) = 0"
 
-[notes.peak]
-text = "peak device memory that nsys saw allocated: {devices}"
-items.devices = "{peak_bytes} on device {device_id}< of process {process_id}>"
-query = """
+peak.text = "peak device memory that nsys saw allocated: {devices}"
+peak.items.devices = "{peak_bytes} on device {device_id}< of process {process_id}>"
+peak.query = """
 SELECT
     list({
         'peak_bytes': peak_bytes, 'device_id': device_id, 'process_id': CASE WHEN process_count > 1 THEN process_id END
@@ -73,13 +72,12 @@ FROM (
 )
 WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""
 
-[notes.unfreed]
-text = "not freed in this capture: {memories}"
-items.memories = [
+unfreed.text = "not freed in this capture: {memories}"
+unfreed.items.memories = [
     "{size_bytes} of {memory} memory in {blocks:block}",
     "the largest of {largest_bytes}<; {steady_blocks} of them allocated in steady steps>",
 ]
-query = """
+unfreed.query = """
 SELECT list(m ORDER BY size_bytes DESC, memory) AS memories
 FROM (
     SELECT
@@ -93,12 +91,10 @@ FROM (
 ) AS m
 WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""
 
-[notes.device]
-use = "all_devices"
+device.use = "all_devices"
 
-[notes.steps]
-use = "no_steady_steps"
-text = """
+steps.use = "no_steady_steps"
+steps.text = """
 no steady steps were found, so startup_count, steady_count and steady_idle_ns are unknown; name an NVTX range with
 --step-range"""
 

@@ -37,9 +37,9 @@ peak_start_ns = "When all blocks of this kind, GPU and process first held most"
 device_id = "CUDA device number within the process"
 process_id = "Operating system's process id"
 
-[notes.part]
-text = "blocks that were allocated before this part of the trace are not counted"
-query = "FROM scope WHERE coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR) IS NOT NULL AND EXISTS (FROM answer)"
+[notes]
+part.text = "blocks that were allocated before this part of the trace are not counted"
+part.query = "FROM scope WHERE coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR) IS NOT NULL AND EXISTS (FROM answer)"
 */
 WITH all_blocks AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY start_ns, process_id, address) AS block FROM memory_blocks

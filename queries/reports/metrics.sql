@@ -44,9 +44,9 @@ max = "Largest"
 samples = "How many samples"
 unit = "Unit of a network card's metric, in nsys's words"
 
-[notes.range]
-text = "with --nvtx, samples of GPUs are those of the whole trace; --during busy selects those of the range"
-query = "FROM scope WHERE nvtx IS NOT NULL AND $during = 'all'"
+[notes]
+range.text = "with --nvtx, samples of GPUs are those of the whole trace; --during busy selects those of the range"
+range.query = "FROM scope WHERE nvtx IS NOT NULL AND $during = 'all'"
 */
 WITH operations_on_gpu AS MATERIALIZED (
     SELECT gpu_of(process_id, device_id) AS group_id, 0 AS thread, start_ns, end_ns AS close_ns

@@ -41,23 +41,22 @@ avg_ns = "Mean duration"
 min_ns = "Shortest"
 max_ns = "Longest"
 
-[notes.unmatched]
-text = """
+[notes]
+unmatched.text = """
 {unmatched} of {calls:call} could not be matched with those of other ranks: how much of them is waiting is unknown"""
-query = """
+unmatched.query = """
 SELECT sum(calls - matched_calls) AS unmatched, sum(calls) AS calls
 FROM answer
 WHERE NOT regexp_matches(name, '^MPI_(I|Init|Finalize|Test|Start)') HAVING sum(calls - matched_calls) > 0"""
 
-[notes.names]
-text = "nsys recorded the names of MPI calls alone, as NVTX ranges: a version from 2022.4 on records sizes and ranks"
-query = """
+names.text = """
+nsys recorded the names of MPI calls alone, as NVTX ranges: a version from 2022.4 on records sizes and ranks"""
+names.query = """
 SELECT count(*) AS rows FROM answer
 HAVING count(*) > 0 AND NOT EXISTS (FROM mpi_calls WHERE rank IS NOT NULL)"""
 
-[notes.least]
-text = "rank {rank_id} waits least, {least_ns}; the others {low_ns}< to {high_ns}>"
-query = """
+least.text = "rank {rank_id} waits least, {least_ns}; the others {low_ns}< to {high_ns}>"
+least.query = """
 SELECT
     arg_min(rank, waiting_ns) AS rank_id, min(waiting_ns) AS least_ns, min(waiting_ns) FILTER (place > 1) AS low_ns,
     CASE WHEN count(*) > 2 THEN max(waiting_ns) END AS high_ns

@@ -46,12 +46,12 @@ name = "The range's own text, with its numbers, after its domain if it has one"
 process_id = "Operating system's process id"
 thread_id = "Thread that opened it"
 
-[notes.distribution]
-text = """
+[notes]
+distribution.text = """
 {occurrences:occurrence}: host time {host_low_ns} to {host_high_ns} (median {host_med_ns}, 95th percentile
 {host_p95_ns}); GPU time {gpu_low_ns} to {gpu_high_ns} (median {gpu_med_ns}, 95th percentile {gpu_p95_ns})<; GPU idle
 meanwhile {idle_low_ns} to {idle_high_ns} (median {idle_med_ns})>"""
-query = """
+distribution.query = """
 SELECT
     count(*) AS occurrences,
     min(host_ns) AS host_low_ns, max(host_ns) AS host_high_ns, median(host_ns) AS host_med_ns,
@@ -62,10 +62,9 @@ SELECT
     median(gpu_idle_during_ns) AS idle_med_ns
 FROM answer HAVING count(host_ns) > 0"""
 
-[notes.long]
-text = """
+long.text = """
 {occurrences:occurrence takes|occurrences take} more than 1.5 times the median on the host: {list}<, …{?is_cut}>"""
-query = """
+long.query = """
 SELECT
     count(*) AS occurrences, string_agg(instance, ', ' ORDER BY host_ns DESC, instance) FILTER (place <= 5) AS list,
     count(*) > 5 AS is_cut
@@ -75,11 +74,10 @@ FROM (
 )
 HAVING count(*) > 0"""
 
-[notes.step]
-text = """
+step.text = """
 the GPU also runs work of earlier steps during these ranges, which is not in this scope, so busy and idle times during
 them are unknown"""
-query = "SELECT 1 AS one FROM scope WHERE steps <> 'steady' AND EXISTS (FROM answer)"
+step.query = "SELECT 1 AS one FROM scope WHERE steps <> 'steady' AND EXISTS (FROM answer)"
 */
 WITH range_texts AS MATERIALIZED (
     SELECT

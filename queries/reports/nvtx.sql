@@ -75,37 +75,34 @@ GPU time of the nodes of CUDA graphs that were captured in the range, over all l
 recorded"""
 captured_kernels = "How many kernels ran in these nodes"
 
-[notes.step]
-text = """
+[notes]
+step.text = """
 the GPU also runs work of earlier steps during these ranges, which is not in this scope, so busy and idle times during
 them are unknown; for the time window: --from {from} --to {to}"""
-query = """
+step.query = """
 SELECT format('{}ms', round(start_ns / 1e6, 3)) AS "from", format('{}ms', round(end_ns / 1e6, 3)) AS "to"
 FROM wall, scope
 WHERE scope.steps <> 'steady' AND EXISTS (FROM answer)"""
 
-[notes.captured]
-text = "CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured"
-query = "SELECT count(*) AS rows FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"
+captured.text = """
+CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured"""
+captured.query = "SELECT count(*) AS rows FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"
 
-[notes.open]
-text = "{ranges:range was|ranges were} still open when the capture ended: counted, but without a host time"
-query = "SELECT count(*) AS ranges FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"
+open.text = "{ranges:range was|ranges were} still open when the capture ended: counted, but without a host time"
+open.query = "SELECT count(*) AS ranges FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"
 
-[notes.deep]
-use = "deep_paths"
+deep.use = "deep_paths"
 
-[notes.outside]
-text = "{outside_pct} of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have"
-query = """
+outside.text = """
+{outside_pct} of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have"""
+outside.query = """
 SELECT 100 - 100 * inside_ns / total_ns AS outside_pct
 FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop')
 CROSS JOIN (SELECT sum(duration_ns)::DOUBLE AS total_ns FROM gpu_ops)
 WHERE inside_ns < 0.99 * total_ns"""
 
-[notes.graphs]
-use = "whole_graphs"
-text = """
+graphs.use = "whole_graphs"
+graphs.text = """
 CUDA graphs ran as a whole {graphs:time}: gpu_ns includes them, but their kernels are not counted; capture with
 --cuda-graph-trace=node to see them"""
 

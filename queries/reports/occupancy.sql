@@ -46,23 +46,19 @@ shared_cliff_bytes = "Shared memory that a block can add before one block fewer 
 flags = "What stands out: fewer blocks than SMs, last wave mostly empty, block not a multiple of a warp"
 gpu = "The GPU model that it ran on; NULL if the trace does not describe it"
 
-[notes.ncu]
-text = "ncu agrees for {agreed} of the {kernels:kernel} that it profiled"
-query = """
+[notes]
+ncu.text = "ncu agrees for {agreed} of the {kernels:kernel} that it profiled"
+ncu.query = """
 SELECT count(*) FILTER (abs(occupancy_pct - ncu_occupancy_pct) < 0.1) AS agreed, count(*) AS kernels
 FROM answer WHERE ncu_occupancy_pct IS NOT NULL HAVING count(*) > 0"""
 
-[notes.unknown]
-text = """
+unknown.text = """
 the trace does not say what the GPU's SMs can hold, and its compute capability is not in the catalog: occupancy is
 unknown"""
-query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(occupancy_pct) = 0"
+unknown.query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(occupancy_pct) = 0"
 
-[notes.green]
-use = "green_contexts"
-
-[notes.graphs]
-use = "whole_graphs"
+green.use = "green_contexts"
+graphs.use = "whole_graphs"
 */
 WITH shapes AS (
     SELECT

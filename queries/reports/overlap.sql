@@ -45,9 +45,9 @@ stream = "CUDA stream of the operations"
 kernel_streams = "Streams of the kernels that ran at the same time, or come next"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 
-[notes.worst]
-text = "{exposed_ns} of {operation} are exposed on stream {stream_id}, most of it {why}"
-query = """
+[notes]
+worst.text = "{exposed_ns} of {operation} are exposed on stream {stream_id}, most of it {why}"
+worst.query = """
 SELECT
     exposed_ns, operation, stream AS stream_id,
     CASE greatest(same_stream_ns, dependency_ns, launched_late_ns, no_more_work_ns)
@@ -58,8 +58,7 @@ SELECT
     END AS why
 FROM answer WHERE exposed_ns > 0 ORDER BY exposed_ns DESC, operation LIMIT 1"""
 
-[notes.graphs]
-use = "whole_graphs"
+graphs.use = "whole_graphs"
 */
 WITH operations AS MATERIALIZED (
     SELECT

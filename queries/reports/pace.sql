@@ -40,9 +40,9 @@ calls_per_step = "Executions, or ranges, per step"
 total_ns = "Sum over the steps"
 steps = "Steps of the steady state"
 
-[notes.graphs]
-use = "steady_graphs"
-query = """
+[notes]
+graphs.use = "steady_graphs"
+graphs.query = """
 SELECT count(*) AS steps
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0 AND $by = 'kernel'"""
 */

@@ -24,9 +24,9 @@ prefill = "Mean over the steps that only prefill"
 mixed = "Mean over the steps that prefill and decode"
 decode = "Mean over the steps that only decode"
 
-[notes.classes]
-text = "decode steps have several batch sizes: {batch_sizes}; see phases for each"
-query = """
+[notes]
+classes.text = "decode steps have several batch sizes: {batch_sizes}; see phases for each"
+classes.query = """
 SELECT list(batch_size ORDER BY batch_size) AS batch_sizes
 FROM (SELECT DISTINCT batch_size FROM phase_steps WHERE phase = 'decode' AND batch_size IS NOT NULL)
 HAVING count(*) > 1"""

@@ -55,38 +55,33 @@ min = "Smallest value of a step; NULL for rates"
 p99 = "99th percentile over the steps; NULL for a single step, and for rates"
 max = "Largest value of a step; NULL for rates"
 
-[notes.method]
-text = [[
+[notes]
+method.text = [[
     "{?is_count}no steps were found, of process {process_id}; {confidence} confidence: {reason}",
     """steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
     {confidence} confidence: {reason}""",
 ]]
-query = "FROM _step_source WHERE method IS NOT NULL"
+method.query = "FROM _step_source WHERE method IS NOT NULL"
 
-[notes.doubt]
-use = "step_doubt"
+doubt.use = "step_doubt"
+spread.use = "step_spread"
 
-[notes.spread]
-use = "step_spread"
-
-[notes.steady]
-text = [[
+steady.text = [[
     """{steady_count} of {step_count} steps are <{?is_steady}steady><{?is_spread}counted><, {outlier_count} of them
     outliers>: all rows are of these, tokens/s too; left out: {warm_up_count} warm-up<, {tail_count} at the end> (see
     steps)""",
     """{steady_count} of {step_count} steps are <{?is_steady}steady><{?is_spread}counted><, {outlier_count} of them
     outliers>: all rows are of these, tokens/s too<; left out: {tail_count} at the end> (see steps)""",
 ]]
-query = """
+steady.query = """
 SELECT
     m.steady_count, m.step_count, nullif(m.outlier_count, 0) AS outlier_count,
     nullif(m.warm_up_count, 0) AS warm_up_count, nullif(m.tail_count, 0) AS tail_count,
     s.longest_ns IS NULL AS is_steady, s.longest_ns IS NOT NULL AS is_spread
 FROM step_method AS m CROSS JOIN _step_source AS s WHERE m.method <> 'count'"""
 
-[notes.prefill]
-text = "Excluded: prefill (<{pieces} of a mean >{duration_ns}, GPU busy {gpu_busy_ns}<, {kernels:kernel}>)"
-query = """
+prefill.text = "Excluded: prefill (<{pieces} of a mean >{duration_ns}, GPU busy {gpu_busy_ns}<, {kernels:kernel}>)"
+prefill.query = """
 WITH pieces AS (SELECT duration_ns, gpu_busy_ns, kernels FROM steps WHERE phase = 'prefill'),
 -- Where ranges are named prefill, the figures are those of phases: a piece also has what runs next to its range.
 ranges AS (SELECT duration_ns, gpu_busy_ns, kernels FROM phase_steps WHERE phase = 'prefill'),
@@ -100,9 +95,8 @@ SELECT
     round(avg(kernels))::BIGINT AS kernels
 FROM prefills HAVING count(*) > 0"""
 
-[notes.phases]
-text = "Phases: {phases}. per-phase has a column for each; --phase NAME selects one."
-query = """
+phases.text = "Phases: {phases}. per-phase has a column for each; --phase NAME selects one."
+phases.query = """
 SELECT list(step_phase ORDER BY step_phase) AS phases
 FROM (
     SELECT DISTINCT step_phase
@@ -111,35 +105,29 @@ FROM (
 )
 HAVING count(*) > 1"""
 
-[notes.tokens]
-text = [[
+tokens.text = [[
     """a step would make {misfit_tokens} tokens: --tokens does not match the {step_count} steps, so figures per token
     may be wrong; see nsys-insight steps""",
     "a step makes {tokens_per_step} tokens",
 ]]
-query = """
+tokens.query = """
 SELECT s.misfit_tokens, m.step_count, round(m.tokens_per_step, 2) AS tokens_per_step
 FROM step_method AS m, _step_source AS s WHERE m.method IS NOT NULL AND m.tokens_per_step <> 1"""
 
-[notes.processes]
-use = "processes"
+processes.use = "processes"
 
-[notes.gpus]
-text = "gpu_busy_ns and gpu_idle_ns are means over the {gpus} GPUs that were used"
-query = "SELECT count(DISTINCT gpu_id) AS gpus FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"
+gpus.text = "gpu_busy_ns and gpu_idle_ns are means over the {gpus} GPUs that were used"
+gpus.query = "SELECT count(DISTINCT gpu_id) AS gpus FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"
 
-[notes.graphs]
-use = "steady_graphs"
-text = """
+graphs.use = "steady_graphs"
+graphs.text = """
 CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with
 --cuda-graph-trace=node to see them"""
 
-[notes.profiled]
-use = "unprofiled"
+profiled.use = "unprofiled"
 
-[notes.bandwidth]
-text = "the trace does not give the memory bandwidth of its GPU: give it with --bandwidth"
-query = """
+bandwidth.text = "the trace does not give the memory bandwidth of its GPU: give it with --bandwidth"
+bandwidth.query = """
 FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'
     AND NOT EXISTS (FROM answer WHERE metric = 'memory_floor_ns')"""
 */

@@ -50,27 +50,25 @@ kernels = "Mean kernels per step; NULL where a CUDA graph ran as a whole"
 launch_calls = "Mean number of calls that put kernels on the GPU"
 sync_points = "Mean number of times that the host waited for the GPU"
 
-[notes.outside]
-text = "{outside_pct} of the GPU's busy time is outside these steps"
-query = """
+[notes]
+outside.text = "{outside_pct} of the GPU's busy time is outside these steps"
+outside.query = """
 SELECT 100 * (1 - p.busy_ns / b.busy_ns) AS outside_pct
 FROM (SELECT sum(gpu_busy_ns)::DOUBLE AS busy_ns FROM phase_steps) AS p,
     (SELECT avg(busy_ns)::DOUBLE AS busy_ns FROM used_gpus) AS b
 WHERE p.busy_ns < 0.95 * b.busy_ns"""
 
-[notes.cost]
-text = "a step that also prefills delays the sequences that decode: {mixed_ns} instead of {decode_ns} (medians)"
-query = """
+cost.text = "a step that also prefills delays the sequences that decode: {mixed_ns} instead of {decode_ns} (medians)"
+cost.query = """
 SELECT m.ns AS mixed_ns, d.ns AS decode_ns
 FROM (SELECT median(duration_ns) AS ns, count(*) AS steps FROM phase_steps WHERE phase = 'mixed') AS m,
     (SELECT median(duration_ns) AS ns, count(*) AS steps FROM phase_steps WHERE phase = 'decode') AS d
 WHERE m.steps >= 3 AND d.steps >= 3 AND m.ns > 1.1 * d.ns"""
 
-[notes.graphs]
-use = "steady_graphs"
-text = """
+graphs.use = "steady_graphs"
+graphs.text = """
 CUDA graphs ran as a whole: their kernels are not in the trace; capture with --cuda-graph-trace=node to see them"""
-query = "SELECT count(*) AS steps FROM phase_steps WHERE kernels IS NULL HAVING count(*) > 0"
+graphs.query = "SELECT count(*) AS steps FROM phase_steps WHERE kernels IS NULL HAVING count(*) > 0"
 */
 WITH grouped_steps AS (
     SELECT

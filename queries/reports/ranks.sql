@@ -79,26 +79,24 @@ process_id = "Operating system's process id"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 trace = "The trace, if there are several"
 
-[notes.late]
-use = "run_late"
-query = """
+[notes]
+late.use = "run_late"
+late.query = """
 SELECT
     (SELECT list(DISTINCT rank ORDER BY rank) FROM rank_steps WHERE late_ns > 0) AS late_ranks,
     (SELECT waiting_ns FROM _others_wait) AS others_wait_ns, compared_with = 'itself' AS is_unusual, unit
 FROM rank_run WHERE verdict = 'late' AND EXISTS (FROM answer)"""
 
-[notes.host]
-use = "run_host"
-query = "SELECT h.*, r.unit FROM rank_run AS r, _host_pace AS h WHERE r.verdict = 'host' AND EXISTS (FROM answer)"
+host.use = "run_host"
+host.query = "SELECT h.*, r.unit FROM rank_run AS r, _host_pace AS h WHERE r.verdict = 'host' AND EXISTS (FROM answer)"
 
-[notes.run]
-text = [[
+run.text = [[
     "{?is_moving}no single rank is late: it is a different one from step to step",
     "{?is_even}no rank is later than the others by enough to report",
     "{?is_alone}only one rank: pass the traces of the others as well, to see which rank waits for which",
     "{?has_too_few}the capture has too few collectives: no step begins and ends with one that all ranks have",
 ]]
-query = """
+run.query = """
 SELECT
     verdict = 'moving' AS is_moving, verdict = 'even' AS is_even, verdict IS NULL AND ranks = 1 AS is_alone,
     verdict IS NULL AS has_too_few
@@ -108,35 +106,31 @@ WHERE EXISTS (FROM answer) AND (
     AND coalesce(unmatched, unmatched_ranks::VARCHAR, judged_ranks::VARCHAR, partial_collectives::VARCHAR) IS NULL
 )"""
 
-[notes.unit]
-text = "no steps were found: times are per collective, including the work before it"
-query = "FROM rank_run WHERE unit = 'collective' AND verdict IS NOT NULL"
+unit.text = "no steps were found: times are per collective, including the work before it"
+unit.query = "FROM rank_run WHERE unit = 'collective' AND verdict IS NOT NULL"
 
-[notes.spread]
-text = """
+spread.text = """
 over {ranks:rank} (least, median, most): busy {min_busy_ns}, {busy_ns}, {max_busy_ns}; waiting {min_waiting_ns},
 {waiting_ns}, {max_waiting_ns}; idle {min_idle_ns}, {idle_ns}, {max_idle_ns}"""
-query = """
+spread.query = """
 SELECT
     count(*) AS ranks, min(busy_ns) AS min_busy_ns, median(busy_ns) AS busy_ns, max(busy_ns) AS max_busy_ns,
     min(waiting_ns) AS min_waiting_ns, median(waiting_ns) AS waiting_ns, max(waiting_ns) AS max_waiting_ns,
     min(idle_ns) AS min_idle_ns, median(idle_ns) AS idle_ns, max(idle_ns) AS max_idle_ns
 FROM answer WHERE step_ns IS NOT NULL HAVING count(*) > 8"""
 
-[notes.hosts]
-text = "all late ranks are on one of {hosts:host}: look at what else runs there"
-query = """
+hosts.text = "all late ranks are on one of {hosts:host}: look at what else runs there"
+hosts.query = """
 SELECT any_value(n.hosts) AS hosts
 FROM ranks AS r, (SELECT count(DISTINCT host_number) AS hosts FROM ranks) AS n
 WHERE r.rank IN (SELECT rank FROM rank_steps WHERE late_ns > 0) AND (SELECT verdict = 'late' FROM rank_run)
 HAVING count(*) > 1 AND count(DISTINCT r.host_number) = 1 AND count(r.host_number) = count(*)
     AND any_value(n.hosts) > 1"""
 
-[notes.overlap]
-text = """
+overlap.text = """
 a rank only communicates or waits for {communication_ns} of a step of {step_ns} on average; if none of that remained, a
 step would take {least_ns} or more"""
-query = """
+overlap.query = """
 SELECT
     avg(waiting_ns + transfer_ns) AS communication_ns, avg(step_ns) AS step_ns,
     max(step_ns - waiting_ns - transfer_ns) AS least_ns
@@ -145,39 +139,26 @@ WHERE step_ns IS NOT NULL
 HAVING count(*) > 0 AND avg(waiting_ns + transfer_ns) >= 0.01 * avg(step_ns)
     AND (SELECT unit = 'step' FROM rank_run)"""
 
-[notes.mfu]
-text = """
+mfu.text = """
 MFU of the run: {mfu}% of {ranks} × {peak} TFLOP/s in {precision}; if it never only communicated or waited: {max_mfu}%
 at most"""
-query = """
+mfu.query = """
 SELECT
     avg(mfu_pct) AS mfu, count(*) AS ranks, format('{}', round(avg(peak_tflop_per_s), 1)) AS peak,
     $precision AS precision, avg(mfu_pct) * avg(step_ns) / max(step_ns - waiting_ns - transfer_ns) AS max_mfu
 FROM answer WHERE mfu_pct IS NOT NULL HAVING count(*) > 0"""
 
-[notes.clock]
-use = "clock"
+clock.use = "clock"
+groups.use = "groups"
+pipeline.use = "pipeline"
+doubled.use = "doubled"
+missing.use = "missing"
+unmatched.use = "unmatched"
 
-[notes.groups]
-use = "groups"
-
-[notes.pipeline]
-use = "pipeline"
-
-[notes.doubled]
-use = "doubled"
-
-[notes.missing]
-use = "missing"
-
-[notes.unmatched]
-use = "unmatched"
-
-[notes.numbered]
-text = """
+numbered.text = """
 the traces do not say which rank is which: they are numbered in order of <{?are_several}traces><{?is_one}GPUs and
 processes>"""
-query = """
+numbered.query = """
 SELECT count(DISTINCT trace) > 1 AS are_several, count(DISTINCT trace) = 1 AS is_one
 FROM ranks WHERE (SELECT numbered_by = 'order' AND copies IS NULL AND claimants IS NULL FROM rank_run)
 HAVING count(*) > 1"""

@@ -98,13 +98,13 @@ flop_from = "Where the operations come from: ncu, size (given), nvtx"
 bytes_from = "Where the bytes come from: ncu, gpu_metrics, size, nvtx"
 gpu = "The GPU model that it ran on"
 
-[notes.clock]
-text = "compute peaks are those of the maximum clock; clocks drop under load"
-query = "SELECT count(*) AS rows FROM answer HAVING count(compute_pct) > 0"
+[notes]
+clock.text = "compute peaks are those of the maximum clock; clocks drop under load"
+clock.query = "SELECT count(*) AS rows FROM answer HAVING count(compute_pct) > 0"
 
-[notes.above]
-text = "{kernels:kernel comes|kernels come} out above the peak: check the size, the precision and the kernel"
-query = "SELECT count(*) AS kernels FROM answer WHERE compute_pct > 100 OR bandwidth_pct > 105 HAVING count(*) > 0"
+above.text = "{kernels:kernel comes|kernels come} out above the peak: check the size, the precision and the kernel"
+above.query = """
+SELECT count(*) AS kernels FROM answer WHERE compute_pct > 100 OR bandwidth_pct > 105 HAVING count(*) > 0"""
 */
 WITH given_sizes AS (
     SELECT

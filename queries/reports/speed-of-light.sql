@@ -120,15 +120,14 @@ peak_tflop_per_s = "Peak of a GPU, in 10^12 operations per second"
 known_flop_pct = "Share of the time of matrix products and attention whose operations are known"
 gpus = "GPUs that it used"
 
-[notes.steps]
-text = """
+[notes]
+steps.text = """
 steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
 {confidence} confidence"""
-query = "FROM _step_source WHERE method <> 'count' AND $by IN ('run', 'step')"
+steps.query = "FROM _step_source WHERE method <> 'count' AND $by IN ('run', 'step')"
 
-[notes.bar]
-text = "bar, a character for 5% of the time: {parts}"
-query = """
+bar.text = "bar, a character for 5% of the time: {parts}"
+bar.query = """
 SELECT string_agg(letter || ' ' || part, ', ' ORDER BY place) AS parts
 FROM (VALUES
     (1, 'R', 'at the roof'), (2, 'B', 'below it'), (3, 'M', 'memory-bound'), (4, '?', 'unrated'),
@@ -137,71 +136,63 @@ FROM (VALUES
 WHERE EXISTS (FROM answer WHERE contains(bar, letter))
 HAVING count(*) > 0"""
 
-[notes.peak]
-text = [[
+peak.text = [[
     "the peak is {peak} TFLOP/s in {precision} per GPU: {?is_given}as given",
     """the peak is {peak} TFLOP/s in {precision} per GPU: SMs × maximum clock × operations per cycle; data sheets state
     it at a lower clock: --peak""",
 ]]
-query = """
+peak.query = """
 SELECT format('{}', round(max(peak_tflop_per_s), 1)) AS peak, max(precision) AS precision, $peak IS NOT NULL AS is_given
 FROM answer WHERE mfu_pct IS NOT NULL HAVING count(*) > 0"""
 
-[notes.tokens]
-text = """
+tokens.text = """
 {operations} operations per parameter and token, {tokens_per_step:token} in a step (--tokens, or --batch and
 --tokens-per-step)"""
-query = """
+tokens.query = """
 SELECT if($training, 6, 2) AS operations, round(tokens_per_step, 2) AS tokens_per_step
 FROM step_method WHERE $parameters IS NOT NULL AND $flops_per_step IS NULL AND $by IN ('run', 'step')"""
 
-[notes.gpu]
-text = [[
+gpu.text = [[
     "{?is_described}the trace describes its GPU, so --gpu is not used",
     "the trace does not describe its GPU: peaks are those of {name}",
     "no GPU {gpu} is known; there are: {names}",
 ]]
-query = """
+gpu.query = """
 SELECT
     EXISTS (FROM gpus) AS is_described, $gpu AS gpu, (SELECT list(name) FROM gpu_products()) AS names,
     (SELECT name FROM gpu_products() WHERE contains(lower(name), lower($gpu)) ORDER BY len(name), name LIMIT 1) AS name
 WHERE $gpu IS NOT NULL"""
 
-[notes.no_gpu]
-text = "the trace does not describe its GPU: name it with --gpu, such as --gpu H100"
-query = """
+no_gpu.text = "the trace does not describe its GPU: name it with --gpu, such as --gpu H100"
+no_gpu.query = """
 SELECT true AS is_unknown
 WHERE $gpu IS NULL AND $peak IS NULL AND NOT EXISTS (FROM gpus) AND EXISTS (FROM answer)"""
 
-[notes.no_flops]
-text = "the operations of a step are unknown: --flops-per-step N, or --parameters N"
-query = """
+no_flops.text = "the operations of a step are unknown: --flops-per-step N, or --parameters N"
+no_flops.query = """
 SELECT count(*) AS rows
 FROM answer HAVING count(*) > 0 AND count(mfu_pct) = 0 AND $flops_per_step IS NULL AND $parameters IS NULL"""
 
-[notes.no_samples]
-text = "no GPU metrics were sampled, which is not the same as no activity: capture with --gpu-metrics-devices=all"
-query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples)"
+no_samples.text = """
+no GPU metrics were sampled, which is not the same as no activity: capture with --gpu-metrics-devices=all"""
+no_samples.query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples)"
 
-[notes.few_samples]
-text = """
+few_samples.text = """
 {rows:row has|rows have} less than 10 samples per execution: sample at {frequency_id} Hz (--gpu-metrics-frequency; at
 most 200000)"""
-query = """
+few_samples.query = """
 SELECT
     count(*) AS rows, least(200000, ceil(1e10 / min(wall_ns) / 1000) * 1000)::BIGINT AS frequency_id
 FROM answer WHERE samples < 10 * count * gpus
 HAVING count(*) > 0 AND EXISTS (FROM gpu_samples)"""
 
-[notes.clock]
-text = "the SMs ran at {clock} of {max_clock} GHz"
-query = """
+clock.text = "the SMs ran at {clock} of {max_clock} GHz"
+clock.query = """
 SELECT
     round(min(clock_hz) / 1e9, 2) AS clock, round(min(100 * clock_hz / clock_pct) / 1e9, 2) AS max_clock
 FROM answer WHERE clock_pct < 95 HAVING count(*) > 0"""
 
-[notes.graphs]
-use = "whole_graphs"
+graphs.use = "whole_graphs"
 */
 WITH process_gpus AS MATERIALIZED (
     SELECT DISTINCT process_id, gpu_of(process_id, device_id) AS gpu_id FROM gpu_ops

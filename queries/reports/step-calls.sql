@@ -30,8 +30,8 @@ copy_bytes = "Mean bytes of these copies"
 max_copy_bytes = "Bytes of the largest of them"
 threads = "Threads that made the calls"
 
-[notes.whole]
-use = "whole_scope"
+[notes]
+whole.use = "whole_scope"
 */
 WITH step_count AS (
     SELECT count(*) * any_value(tokens) AS units FROM _steady_windows

@@ -49,12 +49,11 @@ family = "Family of the kernel"
 construct = "What the kernel does, by the catalog of constructs; NULL if no entry has its name"
 provenance = "Where the kernel comes from"
 
-[notes.whole]
-use = "whole_scope"
+[notes]
+whole.use = "whole_scope"
 
-[notes.processes]
-query = "FROM _other_processes WHERE EXISTS (FROM answer) AND EXISTS (FROM steps WHERE phase = 'steady')"
-use = "processes"
+processes.query = "FROM _other_processes WHERE EXISTS (FROM answer) AND EXISTS (FROM steps WHERE phase = 'steady')"
+processes.use = "processes"
 */
 WITH step_count AS (
     SELECT count(*) * any_value(tokens) AS units FROM _steady_windows

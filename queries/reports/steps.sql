@@ -45,25 +45,19 @@ sync_points = "Times that the host waited for the GPU: sync calls and blocking c
 outlier = "What differs, where the step is an outlier"
 range_name = "The NVTX range of the step, where the names of the ranges differ: Step 190 to 200"
 
-[notes.method]
-text = [[
+[notes]
+method.text = [[
     "{?is_count}the whole scope is one step, of process {process_id}; {confidence} confidence: {reason}",
     """steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
     {confidence} confidence: {reason}""",
 ]]
-query = "FROM _step_source WHERE method IS NOT NULL"
+method.query = "FROM _step_source WHERE method IS NOT NULL"
 
-[notes.doubt]
-use = "step_doubt"
+doubt.use = "step_doubt"
+spread.use = "step_spread"
+interruptions.use = "step_interruptions"
 
-[notes.spread]
-use = "step_spread"
-
-[notes.interruptions]
-use = "step_interruptions"
-
-[notes.left_out]
-text = [[
+left_out.text = [[
     """{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {prefill_count} prefill<
     with all work before the steps (its range alone: {range_ns}, see phases)><, {warm_up_count} warm-up><, {tail_count}
     at the end>""",
@@ -71,7 +65,7 @@ text = [[
     {tail_count} at the end>""",
     "{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {tail_count} at the end",
 ]]
-query = """
+left_out.query = """
 SELECT
     steady_count, nullif(prefill_count, 0) AS prefill_count, nullif(warm_up_count, 0) AS warm_up_count,
     nullif(tail_count, 0) AS tail_count, longest_ns IS NULL AS is_steady, longest_ns IS NOT NULL AS is_spread,
@@ -83,13 +77,12 @@ SELECT
     ) AS range_ns
 FROM step_method CROSS JOIN (SELECT longest_ns FROM _step_source)"""
 
-[notes.outliers]
-text = [[
+outliers.text = [[
     """{outlier_count:step differs|steps differ} from the others: {longest}<{?has_more}; …>. nsys-insight gaps --step
     {outlier_id} shows where the GPU is idle in the longest one""",
     "no step is an outlier: the longest, step {longest_id}, takes {longest_ns}, the median {median_ns}",
 ]]
-query = """
+outliers.query = """
 SELECT
     nullif(count(outlier), 0) AS outlier_count, count(outlier) > 3 AS has_more,
     arg_max(step, duration_ns) FILTER (outlier IS NOT NULL) AS outlier_id,

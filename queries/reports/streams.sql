@@ -43,10 +43,10 @@ overlap_pct = "overlap_ns as a share of busy_ns"
 span_ns = "From its first operation to the end of its last"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 
-[notes.concurrency]
-text = "{gpus}"
-items.gpus = ["GPU {gpu_id}: while it is busy", "{streams_busy} of {streams} streams are busy on average"]
-query = """
+[notes]
+concurrency.text = "{gpus}"
+concurrency.items.gpus = ["GPU {gpu_id}: while it is busy", "{streams_busy} of {streams} streams are busy on average"]
+concurrency.query = """
 SELECT list(g ORDER BY gpu_id) AS gpus
 FROM (
     SELECT gpu_id, count(*) AS streams, round(sum(gpu_busy_pct) / 100, 2) AS streams_busy

@@ -57,23 +57,21 @@ thread_id = "Thread that waited"
 copy_kind = "The copy that kind names: D2H, H2D, D2D …; NULL for wait"
 is_copy = "Whether the call that waited is the copy itself"
 
-[notes.d2h]
-text = """
+[notes]
+d2h.text = """
 D2H sync points: {calls}<, {per_range} per range>; they cause {gpu_idle_ns} of GPU idle time ({wall_pct} of the wall
 time)"""
-query = """
+d2h.query = """
 SELECT
     sum(calls) AS calls, sum(gpu_idle_ns) AS gpu_idle_ns, sum(gpu_idle_wall_pct) AS wall_pct,
     CASE WHEN max(s.range_count) > 0 THEN round(sum(calls) / max(s.range_count), 2) END AS per_range
 FROM answer CROSS JOIN scope AS s WHERE copy_kind = 'D2H' HAVING count(*) > 0"""
 
-[notes.remedy]
-text = "nsys-insight diagnose says which waits are worth removing, and how"
-query = "SELECT sum(gpu_idle_ns) AS idle_ns FROM answer HAVING idle_ns > 0"
+remedy.text = "nsys-insight diagnose says which waits are worth removing, and how"
+remedy.query = "SELECT sum(gpu_idle_ns) AS idle_ns FROM answer HAVING idle_ns > 0"
 
-[notes.steps]
-use = "no_steady_steps"
-text = """
+steps.use = "no_steady_steps"
+steps.text = """
 no steady steps were found, so steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range"""
 
 [ranks]

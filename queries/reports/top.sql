@@ -42,25 +42,21 @@ wall_pct = "total_ns as a share of the wall time; not cut to the scope"
 family = "What the kernel does, by its name"
 provenance = "Where the kernel comes from, by its name"
 
-[notes.waiting]
-use = "waiting_kernels"
+[notes]
+waiting.use = "waiting_kernels"
 
-[notes.graphs]
-text = """
+graphs.text = """
 CUDA graphs ran as a whole {graphs:time} ({graph_pct} of kernel and graph time): their kernels are not in this table;
 capture with --cuda-graph-trace=node to see them"""
-query = """
+graphs.query = """
 SELECT
     count(*) AS graphs,
     100 * sum(duration_ns)::DOUBLE
         / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0) AS graph_pct
 FROM graph_launches HAVING count(*) > 0"""
 
-[notes.video]
-use = "video_engines"
-
-[notes.deep]
-use = "deep_paths"
+video.use = "video_engines"
+deep.use = "deep_paths"
 
 [ranks]
 by = ["name", "family", "provenance"]

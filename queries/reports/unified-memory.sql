@@ -32,13 +32,13 @@ total_ns = "Sum of their durations; NULL for CPU page faults"
 wall_pct = "total_ns as a share of the wall time"
 in_kernels_ns = "The part of total_ns within the kernel"
 
-[notes.faults]
-text = "page faults are not in the trace: capture with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true"
-query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(faults) = 0"
+[notes]
+faults.text = """
+page faults are not in the trace: capture with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true"""
+faults.query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(faults) = 0"
 
-[notes.untraced]
-text = "nsys could not trace unified memory here: {message}"
-query = """
+untraced.text = "nsys could not trace unified memory here: {message}"
+untraced.query = """
 SELECT trim(message) AS message
 FROM diagnostics
 WHERE message ILIKE '%unified memory cannot be traced%'

@@ -44,12 +44,6 @@ def sass(  # noqa: PLR0913 - flags
             "--by", help="What a row stands for: loop (kernels and their loops), class (of instructions), line."
         ),
     ] = "loop",
-    low_compute_per_load: Annotated[
-        float, typer.Option("--few", help="Multiply-adds per global load below which asynchronous copies pay off.")
-    ] = 5.0,
-    high_compute_per_load: Annotated[
-        float, typer.Option("--many", help="Multiply-adds per load above which they cost.")
-    ] = 20.0,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.")] = None,
@@ -68,20 +62,13 @@ def sass(  # noqa: PLR0913 - flags
     cuobjdump or nvdisasm.
     """
     from nsys_insight.kernel_code import sass as code
-    from nsys_insight.kernel_code.reading import Limits
 
     fmt = check_format(fmt or (choose_format(output) if output else "table"))
     if row_kind not in code.GROUPINGS:
         raise UsageError(f"--by cannot be {row_kind!r}", f"choose one of: {', '.join(code.GROUPINGS)}")
     outputs.check_target(output, [file])
     with progress.show_task(f"reading {file.name}"):
-        code_answer = code.answer(
-            file,
-            grouping=row_kind,
-            kernel=kernel,
-            architecture=arch,
-            limits=Limits(low_compute_per_load, high_compute_per_load),
-        )
+        code_answer = code.answer(file, grouping=row_kind, kernel=kernel, architecture=arch)
     _show_answer(code_answer, fmt, Flags(output=output, limit=limit))
 
 

@@ -262,14 +262,13 @@ def read_code(file: Path) -> dict[str, CodeSummary]:
         ToolError: The file is binary, and there is no disassembler.
     """
     from nsys_insight.kernel_code import sass
-    from nsys_insight.kernel_code.reading import Limits
     from nsys_insight.ncu.sections import CodeSummary
 
     loops: dict[str, list[dict[str, object]]] = {}
-    for row in sass.answer(file, grouping="loop", limits=Limits()).dicts():
+    for row in sass.answer(file, grouping="loop").dicts():
         loops.setdefault(make_readable(row["name"]), []).append(row)
     mixes: dict[str, Counter[str]] = {}
-    for row in sass.answer(file, grouping="class", limits=Limits()).dicts():
+    for row in sass.answer(file, grouping="class").dicts():
         if row["part"] == "kernel":
             mixes.setdefault(make_readable(row["name"]), Counter())[row["class"]] += (
                 row["executed"] or row["instructions"]
