@@ -5,8 +5,8 @@
 #           the function's name stand `_K`, the calling convention, and each parameter: an array with dimensions, type
 #           and what is known of its strides, and the value of a constant (I256). Without num_worker_warps, the compiler
 #           chooses the block: 128 threads for a sum, 256 for a matrix product on sm_100, 128 for the same on sm_80.
-# Meets:    whoever filters a profile by the function's name: an exact match finds nothing, and each tile size is a kernel
-#           of its own. Whoever computes threads from the tile's size.
+# Meets:    whoever filters a profile by the function's name: an exact match finds nothing, and each tile size is a
+#           kernel of its own. Whoever computes threads from the tile's size.
 set -euo pipefail
 unset PYTHONPATH
 work=$(mktemp -d)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Question: what name has a kernel of CuTe DSL that is compiled for two values of a compile-time constant?
 # Guess:    the same name for both. Nothing was guessed of layouts and functions as constants.
-# Seen:     nvidia-cutlass-dsl 4.8.1, compiled without a GPU. Constants and the layout of each tensor are in the name, but
-#           only letters and digits of them, and nothing between numbers. Shape 256 with stride 1, shape 25 with stride
-#           61, and shape 2 with stride 561 are all "2561"; 2 and -2 are both "2", 2.5 and 25 both "25"; each lambda is
-#           "functionlambdaat". So different code has one name, in one program.
+# Seen:     nvidia-cutlass-dsl 4.8.1, compiled without a GPU. Constants and the layout of each tensor are in the name,
+#           but only letters and digits of them, and nothing between numbers. Shape 256 with stride 1, shape 25 with
+#           stride 61, and shape 2 with stride 561 are all "2561"; 2 and -2 are both "2", 2.5 and 25 both "25"; each
+#           lambda is "functionlambdaat". So different code has one name, in one program.
 # Meets:    whoever sums up or filters kernels of a profile by name: variants for other layouts, signs or epilogues are
 #           one kernel with two durations.
 set -euo pipefail

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Question: what is in NVRTC's lowered name of a kernel in an unnamed namespace?
 # Guess:    the program's name, and a hash that changes with the text.
-# Seen:     nvidia-cuda-nvrtc 13.5.37. The program's name without its folder, but instead of the text the process ID and a
-#           hash of the time: the same program has another name in each process, and in one process a second later. If
+# Seen:     nvidia-cuda-nvrtc 13.5.37. The program's name without its folder, but instead of the text the process ID and
+#           a hash of the time: the same program has another name in each process, and in one process a second later. If
 #           the program has a function that others can see, even an empty one, the hash is of its name, and the process
 #           ID is left out: then the kernel's name is the same everywhere. The text is in neither of them.
-# Meets:    whoever compares profiles of two runs by the linker's name, or caches by it: each run has new kernels. And two
-#           different programs of one name that see each other's function have the same kernel name.
+# Meets:    whoever compares profiles of two runs by the linker's name, or caches by it: each run has new kernels. And
+#           different kernels in programs of one name with the same visible function have one name.
 set -euo pipefail
 unset PYTHONPATH
 work=$(mktemp -d)

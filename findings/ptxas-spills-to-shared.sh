@@ -6,8 +6,8 @@
 #           spills moves, and "bytes spill stores" counts the other part alone, the stores to local memory (STL): 192
 #           before, 124 with .maxntid 256, where 19 stores to shared memory (STS) take 19 * 4 * 256 bytes. Without a
 #           bound the pragma works, too: 7 of 50 stores, with more shared memory than for 1024 threads.
-# Meets:    whoever judges the pragma by the log: "68 bytes less" are as many stores as before, and fewer blocks per SM. A
-#           kernel without launch bounds pays shared memory for the largest block with each small one.
+# Meets:    whoever judges the pragma by the log: "68 bytes less" are as many stores as before, and fewer blocks per SM.
+#           A kernel without launch bounds pays shared memory for the largest block with each small one.
 set -euo pipefail
 unset PYTHONPATH
 work=$(mktemp -d)
@@ -18,7 +18,7 @@ venv/bin/pip install -qq nvidia-cuda-nvcc==13.5.37 nvidia-cuda-cuobjdump==13.5.3
 bin=$(echo "$work"/venv/lib/python3*/site-packages/nvidia/cu13/bin)
 export PATH="$bin:$PATH"
 
-# Compiles a kernel that holds 60 values at a time in 40 registers: its bounds, the pragma (or none). Prints the bytes of
+# Compiles a kernel that holds 60 values at a time in 40 registers: its bounds, the pragma or none. Prints the bytes of
 # spill stores and of shared memory, and the stores to local and to shared memory.
 compile() {
     {
