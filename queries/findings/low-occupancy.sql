@@ -57,7 +57,7 @@ WITH low_shapes AS (
         -- Those who run kernels of libraries cannot change their registers and blocks.
         AND coalesce(n.provenance, 'hand-written') IN (
             'hand-written', 'CuPy', 'Numba', 'Triton', 'CuTe', 'cuTile', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL',
-            'Julia', 'Halide'
+            'Julia', 'Halide', 'Mojo'
         )
         AND list_product(list_transform(string_split(s.block, 'x'), lambda part: part::DOUBLE)) >= 32
 ),
