@@ -60,6 +60,13 @@ class TestSmallBlocks:
             [expected] if expected else []
         )
 
+    @pytest.mark.parametrize(("provenance", "count"), [("Halide", 1), ("Mojo", 1), ("IREE", 0), ("cuTile", 0)])
+    def test_the_program_chooses_the_blocks_of_some_compilers(self, provenance, count, run_rule):
+        names = [{"name": shape()["name"], "provenance": provenance}]
+        rows = run_rule("small-blocks", _steady_shapes=[shape(threads=16)], kernel_names=names, gpus=[H100],
+                        _step_totals=[STEP])  # fmt: skip
+        assert len(rows) == count
+
     def test_a_gpu_that_the_trace_does_not_describe(self, run_rule):
         shapes, unknown = [shape(threads=16, blocks=1_000_000)], {"clock_hz": None, "sm_count": None}
         names = [{"name": "other", "provenance": "cuBLAS"}]

@@ -62,7 +62,9 @@ WITH kernels AS (
         -- Enough blocks to use the room.
         AND blocks_count >= $min_ratio * blocks_per_sm * sm_count AND avg_ns >= $min_avg_ns
         -- Those who run kernels of libraries cannot change their launches.
-        AND provenance IN ('hand-written', 'CuPy', 'Numba', 'Triton', 'Kokkos', 'RAJA', 'SYCL', 'Julia')
+        AND provenance IN (
+            'hand-written', 'CuPy', 'Numba', 'Triton', 'Kokkos', 'RAJA', 'SYCL', 'Julia', 'Halide', 'Mojo'
+        )
         AND family NOT IN ('gemm', 'attention', 'comm')
 )
 SELECT
