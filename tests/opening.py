@@ -19,7 +19,7 @@ from oracle import is_permanent
 import nsys_insight
 from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate
 from nsys_insight.diagnose.findings import read_finding_rules
-from nsys_insight.diagnose.headline import NOTED_REPORT, read_headline
+from nsys_insight.diagnose.headline import NOTES, read_headline
 from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.ingest.scope import FULL_TRACE
 from nsys_insight.packs.step_options import AUTO
@@ -58,7 +58,7 @@ def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
 
 def read_headline_of(trace: Trace) -> Headline:
     """Read the headline of a trace, without its findings."""
-    return read_headline(AnsweredReports(trace, AUTO, [NOTED_REPORT]))
+    return read_headline(AnsweredReports(trace, AUTO, NOTES))
 
 
 @cache

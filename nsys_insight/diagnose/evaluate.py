@@ -84,12 +84,18 @@ NO_LATER_QUERIES = LaterQueries()
 class AnsweredReports:
     """The reports that rules and the headline read, each answered once on one connection, and queries over them."""
 
-    def __init__(self, trace: Session, steps: StepOptions, noted: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        trace: Session,
+        steps: StepOptions,
+        notes: Mapping[str, Collection[str]] | None = None,
+        noted: Collection[str] = (),
+    ) -> None:
         """Take a trace, with steps found as the options say. No report has been answered yet.
 
-        `noted` are the reports whose notes are read; the others are answered without notes.
+        `notes` are the notes that are read, by report; the reports of `noted` are answered with all their notes.
         """
-        self.trace, self.steps, self._noted = trace, steps, noted
+        self.trace, self.steps, self._notes, self._noted = trace, steps, notes or {}, noted
         self.answers: dict[str, Answer] = {}
 
     @cached_property
@@ -130,7 +136,10 @@ class AnsweredReports:
     def _answer(self, reports: Iterable[str], later: LaterQueries = NO_LATER_QUERIES) -> dict[str, Answer]:
         """Answer reports on one connection. A damaged file may force a new connection after some answers."""
         all_packs = {report: library.get_pack(report) for report in sorted(reports)}
-        packs = {name: pack if name in self._noted else pack.without_notes() for name, pack in all_packs.items()}
+        packs = {
+            name: pack if name in self._noted else pack.with_notes(self._notes.get(name, ()))
+            for name, pack in all_packs.items()
+        }
         needed_reports: list[tuple[Pack, Mapping[str, Any]]] = [(pack, {}) for pack in packs.values()]
         self.trace.prefetch(
             [*needed_reports, *((pack, params) for pack, params in later.reports if pack.name not in packs)],

@@ -19,8 +19,8 @@ MOST_OF_TRACE = 0.5
 NO_GPU_WORK = "no GPU work is in the trace"
 # The verdicts on a trace that shows nothing about the speed of the program.
 EMPTY_VERDICTS = (NO_GPU_WORK, text.LOST_KERNELS, text.FAILED_LAUNCHES)
-# The report whose notes are among those of a headline.
-NOTED_REPORT = "classify"
+# The notes of a report that are among those of a headline.
+NOTES = {"classify": ("processes", "waiting", "node_tracing", "tokens", "video", SCOPE_NOTE)}
 _EVENT_WAITS = "SELECT wait_call FROM _event_waits"
 _TOP_KERNEL = """
 SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes
@@ -96,11 +96,8 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
 
     For an empty scope, they say where the GPU work is; for a trace without GPU work, what else it has.
     """
-    classify = reports.answers[NOTED_REPORT]
     notes = tuple(
-        note
-        for name in ("processes", "waiting", "node_tracing", "tokens", "video", SCOPE_NOTE)
-        for note in classify.notes_named(name)
+        note for report, names in NOTES.items() for name in names for note in reports.answers[report].notes_named(name)
     )
     unprofiled = reports.program.unprofiled
     if unprofiled and unprofiled.misfit:
