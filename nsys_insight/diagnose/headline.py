@@ -69,7 +69,7 @@ def read_headline(reports: AnsweredReports) -> Headline:
         step_source=fill_note("step_source", source) or None,
         ahead_pct=ahead_pct,
         graph_pct=graph_pct,
-        unprofiled=program.unprofiled,
+        unprofiled=reports.unprofiled,
         unprofiled_verdict=wall.get("unprofiled_verdict"),
         unassessed=tuple(
             UnassessedQuestion(fill_template([row["subject"]], row), row["remedy"])
@@ -102,7 +102,7 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
         for name in ("processes", "waiting", "node_tracing", "tokens", "video", SCOPE_NOTE)
         for note in classify.notes_named(name)
     )
-    unprofiled = reports.program.unprofiled
+    unprofiled = reports.unprofiled
     if unprofiled and unprofiled.misfit:
         notes = (*notes, unprofiled.misfit)
     if not is_empty:
