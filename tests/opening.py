@@ -17,6 +17,7 @@ from kept_connections import final_folder, is_in_final_folder, keep_connections
 from oracle import is_permanent
 
 import nsys_insight
+from nsys_insight.diagnose import diagnosis
 from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate
 from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.diagnose.headline import NOTED_REPORT, read_headline
@@ -27,6 +28,7 @@ from nsys_insight.packs.step_options import AUTO
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding, Headline
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.trace import Trace
@@ -54,6 +56,11 @@ def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
     findings = evaluate(trace, rules, AUTO)
     constructs = {finding.title: finding for finding in findings if finding.name == "replaceable-construct"}
     return {finding.name: finding for finding in findings} | constructs
+
+
+def diagnose_with(trace: Trace, *names: str) -> Diagnosis:
+    """Diagnose a trace with some rules only: the headline, and the findings of these rules."""
+    return diagnosis.diagnose(trace, AUTO, choice=RuleChoice(names or ("launch-bound",)))
 
 
 def read_headline_of(trace: Trace) -> Headline:
