@@ -12,7 +12,7 @@ import pytest
 from ailments import run_steps
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from opening import open_trace, planted_path
+from opening import diagnose_with, open_trace, planted_path
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
@@ -132,7 +132,7 @@ def test_steps_that_differ_by_more_than_two_times_are_not_called_steady(tmp_path
     with open_trace(write_steps(tmp_path / "uneven.sqlite", [300, 900, 350, 800, 500, 700])) as trace:
         durations = [row["duration_ns"] for row in trace.answer("steps").dicts() if row["phase"] == "steady"]
         notes = trace.answer("steps").notes
-        headline = trace.diagnose().text(width=100)
+        headline = diagnose_with(trace).text(width=100)
     assert max(durations) > 2 * min(durations)
     assert any(note.endswith("and are not steady: figures per step are means of unlike steps (see steps)")
                for note in notes)  # fmt: skip

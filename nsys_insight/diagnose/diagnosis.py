@@ -98,7 +98,7 @@ def open_diagnosis(
         with delaying_rank.session as session:
             reports = AnsweredReports(session, steps, headline.NOTES, noted)
             diagnosis = _diagnose_trace(reports, rules, choice, delaying_rank.run, later)
-            run_findings = evaluate_run(trace, rules, steps, reports.program)
+            run_findings = evaluate_run(trace, rules, reports)
             yield _add_run(diagnosis, delaying_rank.run, run_findings, choice), reports
 
 

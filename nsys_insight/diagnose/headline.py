@@ -69,7 +69,7 @@ def read_headline(reports: AnsweredReports) -> Headline:
         step_source=fill_note("step_source", source) or None,
         ahead_pct=ahead_pct,
         graph_pct=graph_pct,
-        unprofiled=program.unprofiled,
+        unprofiled=reports.unprofiled,
         unprofiled_verdict=wall.get("unprofiled_verdict"),
         unassessed=tuple(
             UnassessedQuestion(fill_template([row["subject"]], row), row["remedy"])
@@ -99,7 +99,7 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
     notes = tuple(
         note for report, names in NOTES.items() for name in names for note in reports.answers[report].notes_named(name)
     )
-    unprofiled = reports.program.unprofiled
+    unprofiled = reports.unprofiled
     if unprofiled and unprofiled.misfit:
         notes = (*notes, unprofiled.misfit)
     if not is_empty:
