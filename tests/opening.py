@@ -11,12 +11,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import planted
 from kept_connections import keep_connections
 from oracle import is_permanent
 
 import nsys_insight
+from nsys_insight.diagnose import diagnosis
 from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate
 from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.diagnose.headline import NOTED_REPORT, read_headline
@@ -54,6 +56,14 @@ def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
     findings = evaluate(trace, rules, AUTO)
     constructs = {finding.title: finding for finding in findings if finding.name == "replaceable-construct"}
     return {finding.name: finding for finding in findings} | constructs
+
+
+@contextmanager
+def only_rules(*names: str) -> Iterator[None]:
+    """Let diagnoses, briefs and pages in the block have only these rules: all of them take most of a test's time."""
+    rules = RuleChoice(names).filter(read_finding_rules()) if names else ()
+    with patch.object(diagnosis, "read_finding_rules", lambda: rules):
+        yield
 
 
 def read_headline_of(trace: Trace) -> Headline:
