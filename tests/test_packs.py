@@ -305,7 +305,9 @@ class TestSameAnswer:
 
         with without_extension():
             answers = ask(pack, file_name, use_cache=None)
-        shifted_answers = [(p, columns, [shift_row(columns, row) for row in rows], n) for p, columns, rows, n in answers]
+        shifted_answers = [
+            (p, columns, [shift_row(columns, row) for row in rows], n) for p, columns, rows, n in answers
+        ]
         assert_same(drop_capture_rows(ask(pack, "plain")), drop_capture_rows(shifted_answers))
         assert not traces(file_name, use_cache=None)._connection.files._strategies.cached
 
