@@ -46,8 +46,10 @@ def append(path, _):
 
 @pytest.mark.parametrize(
     ("report", "change"),
-    [("top", replace), ("idle", overwrite), ("top", append)]
-    + sweep([("idle", replace), ("top", overwrite), ("idle", append)]),
+    [
+        *(("top", replace), ("idle", overwrite), ("top", append)),
+        *sweep([("idle", replace), ("top", overwrite), ("idle", append)]),
+    ],
 )
 def test_a_changed_trace_gives_no_more_answers(path, other, change, report):
     with nsys_insight.open(path, use_cache=False) as trace:

@@ -14,7 +14,6 @@ from strategies import traces
 from sweeps import sweep
 from synthetic import Trace
 
-
 # Further planted loops whose launches come too late.
 LAUNCH_BOUND = ["tokens in batches", "prefill and decode"]
 

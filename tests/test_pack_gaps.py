@@ -125,7 +125,7 @@ def test_the_host_activity_is_the_longest_part_of_the_gap(name, sample):
 
 
 def planted(tmp_path, *acts):
-    """Return the gap between `first` and `last` of each act: of a process that runs it in between, on a GPU of its own."""
+    """Return the gap of each act, which a process runs between `first` and `last` on a GPU of its own."""
     trace = Trace()
     for gpu, act in enumerate(acts):
         host = trace.thread(pid=100 + gpu, tid=100 + gpu, gpus=[gpu])
