@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import planted
 from kept_connections import final_folder, is_in_final_folder, keep_connections
@@ -61,6 +62,14 @@ def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
 def diagnose_with(trace: Trace, *names: str) -> Diagnosis:
     """Diagnose a trace with some rules only: the headline, and the findings of these rules."""
     return diagnosis.diagnose(trace, AUTO, choice=RuleChoice(names or ("launch-bound",)))
+
+
+@contextmanager
+def only_rules(*names: str) -> Iterator[None]:
+    """Let diagnoses, briefs and pages in the block have only these rules: all of them take most of a test's time."""
+    rules = RuleChoice(names).filter(read_finding_rules()) if names else ()
+    with patch.object(diagnosis, "read_finding_rules", lambda: rules):
+        yield
 
 
 def read_headline_of(trace: Trace) -> Headline:
