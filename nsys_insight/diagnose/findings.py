@@ -41,8 +41,8 @@ FALLBACKS = {
 }  # fmt: skip
 FRAMEWORKS = {
     "pytorch": "PyTorch", "inductor": "torch.compile", "jax": "JAX", "cupy": "CuPy", "numba": "Numba",
-    "triton": "Triton", "cuda": "CUDA C++", "openacc": "OpenACC", "openmp": "OpenMP", "fortran": "Fortran",
-    "kokkos": "Kokkos", "sycl": "SYCL", "tensorrt": "TensorRT", "julia": "Julia", "python": "Python",
+    "cuda": "CUDA C++", "openacc": "OpenACC", "openmp": "OpenMP", "fortran": "Fortran", "kokkos": "Kokkos",
+    "sycl": "SYCL", "tensorrt": "TensorRT", "julia": "Julia", "python": "Python",
     ANY: "any program",
 }  # fmt: skip
 # Columns with a meaning of their own: they are not values of the evidence.

@@ -55,7 +55,7 @@ _REASONS = {
     ),
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
     "copy-bound": "only copies, or waits for a copy, {}",
-    "allocation-bound": "is idle {} while the CPU allocates or frees memory",
+    "allocation-bound": "is idle {} while the CPU allocates, frees or pins memory",
     "communication-bound": "only communicates {}",
     WAITING: "only communicates {}, most of it waiting for other ranks",
     "dependency-bound": "is idle {} although its next operation has been launched in time",

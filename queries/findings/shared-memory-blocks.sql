@@ -37,7 +37,9 @@ cuda = """
 Pass the bytes that the kernel uses as the third launch parameter (<<<grid, block, bytes>>>), and no larger
 cudaFuncAttributeMaxDynamicSharedMemorySize; if it uses all of them, use smaller tiles, or more threads per block on
 the same tile."""
-triton = "Lower num_stages or the block sizes of the kernel, or raise num_warps."
+python = """
+In Triton, lower num_stages or the block sizes of the kernel, or raise num_warps; in CUDA C++, pass only the bytes that
+the kernel uses as the third launch parameter."""
 cupy = "Pass the bytes that the RawKernel uses as shared_mem; if it uses all of them, use smaller tiles."
 numba = "Pass the bytes that the kernel uses as the fourth launch parameter; if it uses all of them, use smaller tiles."
 
