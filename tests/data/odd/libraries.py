@@ -1,5 +1,10 @@
 """python3 libraries.py dropout|lengths|limit|alone|data|replicas: what PyTorch does that its program does not say."""
-import os, sys, time, torch
+
+import os
+import sys
+import time
+
+import torch
 
 mode = sys.argv[1]
 start, stop = torch.cuda.cudart().cudaProfilerStart, torch.cuda.cudart().cudaProfilerStop
@@ -73,12 +78,18 @@ elif mode == "alone":  # Collectives of one rank.
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511", RANK="0", WORLD_SIZE="1")
     dist.init_process_group("nccl", device_id=torch.device("cuda", 0))
     x, y = torch.ones(4 << 20, device="cuda"), torch.empty(4 << 20, device="cuda")
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda(), device_ids=[0])
+    layers = nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(4)]).cuda()
+    model = nn.parallel.DistributedDataParallel(layers, device_ids=[0])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     z = torch.randn(256, 1024, device="cuda")
 
     def step(i):
-        for name, call in (("all_reduce", lambda: dist.all_reduce(x)), ("all_gather", lambda: dist.all_gather_into_tensor(y, x)), ("reduce_scatter", lambda: dist.reduce_scatter_tensor(y, x)), ("broadcast", lambda: dist.broadcast(x, 0))):
+        for name, call in (
+            ("all_reduce", lambda: dist.all_reduce(x)),
+            ("all_gather", lambda: dist.all_gather_into_tensor(y, x)),
+            ("reduce_scatter", lambda: dist.reduce_scatter_tensor(y, x)),
+            ("broadcast", lambda: dist.broadcast(x, 0)),
+        ):
             with torch.cuda.nvtx.range(name):
                 call()
         with torch.cuda.nvtx.range("train"):
@@ -93,7 +104,7 @@ elif mode == "data":  # One product, of zeros or of random numbers: 400 at once.
     make = torch.zeros if sys.argv[2] == "zeros" else torch.randn
     a, b = (make(n, n, device="cuda", dtype=torch.bfloat16) for _ in "ab")
     c = torch.empty_like(a)
-    measure(lambda i: torch.mm(a, b, out=c), warm=3, steps=400)
+    measure(lambda _: torch.mm(a, b, out=c), warm=3, steps=400)
 elif mode == "replicas":  # DataParallel on two GPUs.
     model = nn.DataParallel(nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(2048, 2048), nn.GELU())]).cuda())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
