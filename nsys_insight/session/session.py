@@ -150,22 +150,12 @@ class Session:
         Raises:
             UsageError: The arguments exclude each other, or name nothing that is in the trace.
         """
-        arguments: dict[str, Any] = {
-            "nvtx": nvtx,
-            "phase": phase,
-            "steady": steady,
-            "step": step,
-            "from_ns": from_ns,
-            "to_ns": to_ns,
-            "device": device,
-            "process": process,
-            "stream": stream,
-        }
-        scope_parts: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
-        if not scope_parts.keys().isdisjoint(("steady", "step")):  # one selection of steps replaces the other
-            scope_parts = {"steady": None, "step": None} | scope_parts
         options = self._options | ({} if steps is None else {"steps": steps})
         with naming_parameters():
+            arguments = vars(Scope(nvtx, phase, steady, step, from_ns, to_ns, device, process, stream))
+            scope_parts: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
+            if not scope_parts.keys().isdisjoint(("steady", "step")):  # one selection of steps replaces the other
+                scope_parts = {"steady": None, "step": None} | scope_parts
             scope = self._scope.narrowed(**scope_parts)
         return self._open_part(self.paths, scope, options)
 
