@@ -23,10 +23,12 @@ _TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT}", re.DOTALL)
 # The convention of built-in SQL.
 _RELATIONS = re.compile(
     # IS DISTINCT FROM is an operator. A list of names is read to its end.
-    r"(?<!distinct )\b(?:from|join)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"
+    r"(?:from|join)(?<!\w(?:from|join))(?<!distinct from)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"
 )
-_CALL = re.compile(r"\b(\w+)\s*\(")
-_CTE = re.compile(r"\b(\w+)\s+as\s+(?:(?:not\s+)?materialized\s+)?\(")
+# `name(` and `name as materialized (`, both backwards: a pattern that begins with a parenthesis is found ten times as
+# fast as one that ends with it.
+_CALL = re.compile(r"\(\s*(\w+)")
+_CTE = re.compile(r"\(\s+(?:dezilairetam\s+(?:ton\s+)?)?sa\s+(\w+)")
 _STATEMENT = re.compile(r"(?:'(?:[^']|'')*'|[^;])+")
 # The text before the query of a definition, an INSERT or an EXPLAIN.
 _BEFORE_QUERY = re.compile(
@@ -96,10 +98,10 @@ def _parse_names(sql: str) -> Names:
 def scan_names(sql: str) -> Names:
     """Scan a built-in statement for relations and functions; functions include SQL keywords before a parenthesis."""
     text = _TEXT_OR_COMMENT.sub(" ", sql.lower())
-    ctes = set(_CTE.findall(text))
+    ctes, functions = ({name[::-1] for name in pattern.findall(text[::-1])} for pattern in (_CTE, _CALL))
     qualified = (name.split()[0].rpartition(".") for names in _RELATIONS.findall(text) for name in names.split(","))
     relations = {(schema, name) for schema, _, name in qualified if schema or name not in ctes}
-    return Names(frozenset(relations), frozenset(_CALL.findall(text)))
+    return Names(frozenset(relations), frozenset(functions))
 
 
 def _without_comments(sql: str) -> str:

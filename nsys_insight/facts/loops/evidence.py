@@ -159,4 +159,5 @@ def _is_equal(gpu_ns: Column) -> bool:
 def find_quartiles(values: Column) -> list[float]:
     """Return the quartiles: `np.quantile` imports the masked arrays of NumPy, which takes 10 ms."""
     positions = np.array([0.25, 0.5, 0.75]) * (len(values) - 1)
-    return np.interp(positions, np.arange(len(values)), np.sort(values)).tolist()
+    quartiles: list[float] = np.interp(positions, np.arange(len(values)), np.sort(values)).tolist()
+    return quartiles
