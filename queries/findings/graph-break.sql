@@ -39,7 +39,8 @@ cupy = "Replace the Python if on an array by cupy.where."
 cuda = "Decide in the next kernel, or use conditional nodes of CUDA graphs (CUDA 12.4)."
 
 [fix.backward]
-any = """
+any = "Check all gradients once per step, instead of after each operation of the backward pass."
+pytorch = """
 Switch off torch.autograd.set_detect_anomaly, which reads a flag back after each operation of the backward pass; remove
 hooks that read gradients, or check all gradients once per step."""
 
@@ -55,8 +56,7 @@ WITH flags AS (
         AND NOT EXISTS (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1)
 ),
 reads AS (
-    SELECT w.process_id, w.thread_id, w.device_id, w.start_ns, w.copy_end_ns
-    FROM flags AS w
+    SELECT w.* FROM flags AS w
     ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
@@ -75,12 +75,10 @@ kernels_before AS (
 ),
 -- PyTorch runs the backward pass in a thread of its own.
 backward_reads AS (
-    SELECT count(*) > 0 AND bool_and(coalesce(thread_id <> process_id AND (process_id, thread_id) IN (
-        SELECT (l.process_id, l.thread_id)
-        FROM kernel_events AS k JOIN launches AS l USING (process_id, correlation_id, start_ns, name_id)
-        WHERE k.start_ns <= (SELECT max(copy_end_ns) FROM first_reads)
-            AND k.name_id IN (SELECT name_id FROM kernel_names WHERE regexp_matches(name, '(?i)backward|_grad_'))
-    ), false)) AS is_backward
+    SELECT bool_and(thread_id <> process_id AND thread_id IN (
+        SELECT l.thread_id FROM launches AS l JOIN kernel_names AS n USING (name_id)
+        WHERE l.start_ns <= (SELECT max(copy_end_ns) FROM first_reads) AND regexp_matches(n.name, '(?i)backward|_grad_')
+    )) AS is_backward
     FROM first_reads
 ),
 -- XLA marks its operations: the copies of a while loop lie within the range of that loop.
@@ -97,9 +95,6 @@ loop_reads AS (
 compiled_kernels AS (
     SELECT sum(kernel_time_pct) AS compiled_pct FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor'
 ),
-read_totals AS (
-    SELECT count(*)::DOUBLE AS reads FROM reads
-),
 -- The read-backs are in every step, so what only some steps have is not theirs.
 typical_step AS (
     SELECT median(gpu_idle_ns) / any_value(tokens_per_step) AS idle_ns FROM steps, step_method WHERE phase = 'steady'
@@ -108,12 +103,10 @@ SELECT
     least(t.idle_ns, m.idle_ns) * least(1, $dense * r.reads / t.units / t.launch_calls) AS recoverable_ns,
     0.4 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
-    NULL AS place,
-    r.reads / t.units AS reads,
-    t.launch_calls * t.units / r.reads AS launches_each,
+    NULL AS place, r.reads / t.units AS reads, t.launch_calls * t.units / r.reads AS launches_each,
     t.busy_ns, t.wall_ns, k.kernel, b.is_backward,
     CASE WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
-FROM read_totals AS r, kernels_before AS k, backward_reads AS b, loop_reads AS l, compiled_kernels AS c,
-    typical_step AS m, _step_totals AS t
+FROM (SELECT count(*)::DOUBLE AS reads FROM reads) AS r, kernels_before AS k, backward_reads AS b, loop_reads AS l,
+    compiled_kernels AS c, typical_step AS m, _step_totals AS t
 WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0
