@@ -22,7 +22,6 @@ from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
 from nsys_insight.packs.parameter_names import naming_parameters
 from nsys_insight.packs.step_options import AUTO, StepOptions, step_params_of
-from nsys_insight.session import self_check
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.database import Database
@@ -356,6 +355,8 @@ class Session:
 
     def describe_unread_tables(self) -> tuple[str, ...]:
         """Name the tables of events in the files that no view reads, with their rows: one sentence for each trace."""
+        from nsys_insight.session import self_check
+
         row_counts = [self_check.count_unread_rows(file) for file in self._connection.files.files]
         tables = (
             ", ".join(f"{name} ({count_noun(count, 'row')})" for name, count in counts.items()) for counts in row_counts
@@ -370,6 +371,8 @@ class Session:
         Raises:
             TraceError: A file cannot be read.
         """
+        from nsys_insight.session import self_check
+
         if self._scope != FULL_TRACE or self._part_scopes:
             return []
         runner = Runner(self._options["timeout_s"], "the check")
