@@ -59,6 +59,9 @@ use = "step_doubt"
 [notes.spread]
 use = "step_spread"
 
+[notes.drift]
+use = "step_drift"
+
 [notes.interruptions]
 use = "step_interruptions"
 
