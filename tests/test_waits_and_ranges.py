@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import Counter
 from itertools import pairwise
-from statistics import fmean
+from statistics import fmean, median
 
 import pytest
 from command_line import run
@@ -104,6 +105,31 @@ def test_a_stream_has_the_name_that_the_program_gives_to_it(capture):
         names = {row["stream_id"]: row["stream_name"] for row in trace.answer("streams").dicts()}
     assert names.pop(stream) == "copies"
     assert set(names.values()) == {None}
+
+
+# The GPU's clock falls in the first 100 ms of products without a pause.
+
+
+def test_steps_whose_work_takes_longer_and_longer_are_named(capture):
+    path = capture("products")
+    times = [time for (time,) in read(path, 'SELECT "end" - start FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start')]
+    said = re.search(r"busy for (.*) ms in each of the first 39 steps and for (.*) ms in", list_notes(path, "steps"))
+    assert said
+    # A memset of each step is busy time, too.
+    assert [float(time) for time in said.groups()] == pytest.approx(
+        [median(times[:39]) / 1e6, median(times[-39:]) / 1e6], rel=0.01
+    )
+    assert median(times[-39:]) > 1.15 * median(times[:39])
+
+
+@pytest.mark.parametrize(("growth", "is_named"), [(300, False), (1_500, True), (-1_500, True)])
+def test_a_drift_is_one_of_a_tenth_or_more(growth, is_named, tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for step in range(60):
+        host.launch("a", runs=100_000 + growth * step).launch("b", runs=100_000).sync("stream")
+    path = trace.write(tmp_path / "trace.sqlite")
+    assert ("in each of the first" in list_notes(path, "steps")) is is_named
 
 
 # Plans for transforms whose code nsys makes slow to load: 5.24 ms per step without it.

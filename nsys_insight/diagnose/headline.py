@@ -63,6 +63,7 @@ def read_headline(reports: AnsweredReports) -> Headline:
             **steps,
             "doubted": fill_note("step_doubt", source) or None,
             "unsteady": fill_note("step_spread", source) or None,
+            "drifting": fill_note("step_drift", source) or None,
             "interrupted": fill_note("step_interruptions", source) or None,
             **_describe_rest(reports, steps),
         },

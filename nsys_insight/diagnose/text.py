@@ -360,7 +360,7 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
         wall = f"{median} per {diagnosis.unit} (median)"  # from which the step without nsys is estimated
     if unprofiled:
         wall = f"{wall} under nsys; {unprofiled}"
-    clauses = (diagnosis.steps[name] for name in ("doubted", "unsteady", "interrupted"))
+    clauses = (diagnosis.steps[name] for name in ("doubted", "unsteady", "drifting", "interrupted"))
     return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *map(_say, filter(None, clauses))]
 
 
