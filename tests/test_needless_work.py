@@ -1,12 +1,16 @@
-"""Work that a program can leave out: copies of joined tensors, weights and layers that are computed again."""
+"""Work that a program can leave out: copies of joined tensors, weights, arrays and layers that are computed again."""
 
 from __future__ import annotations
 
 import ailments
+import duckdb
 import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
 from opening import evaluate_rules, open_trace
+from rule_tables import STEP, open_rules
 from synthetic import Trace
+
+from nsys_insight.model.views import create_macros
 
 JOIN = "void at::native::<unnamed>::CatArrayBatchedCopy<at::native::<unnamed>::OpaqueType<(unsigned int)2>>(T1 *)"
 CUPY_JOIN = "cupy_concatenate_same_size"
@@ -21,6 +25,7 @@ CONVOLUTION = "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_til
 JOINED_BEFORE_ATTENTION = "Tensors are joined before each attention call, which copies all of them"
 JOINED = "Large tensors are joined, which copies all of them"
 NORMALIZED = "Weights are normalized again in each step, without training"
+PEAKS = [{"precision": name, "tflop_per_s": rate} for name, rate in (("fp32", 67.0), ("fp64", 34.0))]
 GATHERED = "Rows are gathered before layers that may treat each row by itself"
 
 
@@ -210,3 +215,201 @@ def test_an_array_that_stays_the_same_is_put_on_the_gpu_once(tmp_path):
     finding = find(run_steps(body).trace, tmp_path, "host-input")["host-input"]
     assert finding.action.startswith("If the array stays the same")
     assert "(jax.device_put)" in finding.action
+
+
+def unary(functor):
+    """Write the name of PyTorch's kernel of an operation on one array, over four numbers for each thread."""
+    return (
+        f"void at::native::vectorized_elementwise_kernel<(int)4, at::native::{functor}, "
+        "std::array<char *, (unsigned long)2>>(int, T2, T3)"
+    )
+
+
+MINUS, POWER = (
+    unary(f"{name}_kernel_cuda(at::TensorIteratorBase &)::[lambda(float) (instance 1)]") for name in ("neg", "exp")
+)
+SCALED = unary("BUnaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float>>")
+SUM_OF_TWO = MINUS.replace("neg_kernel_cuda", "CUDAFunctor_add<float>").replace("long)2>", "long)3>")
+TO_OTHER_LAYOUT = (
+    "void at::native::elementwise_kernel<(int)128, (int)2, void at::native::gpu_kernel_impl_nocast<at::native::"
+    "direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float) (instance 1)]>(int)>(int, T3)"
+)
+CAST = TO_OTHER_LAYOUT.replace("_nocast", "")
+VECTOR_PRODUCT = "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16>(T13, T6, T6)"
+
+
+@pytest.mark.parametrize(
+    ("name", "reads_one"),
+    [
+        (MINUS, True),
+        (SCALED, True),
+        (CAST, True),
+        ("cupy_exp__float32_float32", True),
+        ("cupy_true_divide__float64_float_float64", True),
+        ("cupy_greater__float32_float_bool", True),
+        (SUM_OF_TWO, False),
+        (unary("FillFunctor<float>").replace("long)2>", "long)1>"), False),
+        # A layout in which a vector fills a matrix makes a large array of a small one.
+        (TO_OTHER_LAYOUT, False),
+        ("cupy_copy__float32_float32", False),
+        ("cupy_multiply__float32_float32_float32", False),
+        ("void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float>>(T3)", False),
+        (BF16, False),
+    ],
+)
+def test_which_operations_read_one_array(name, reads_one):
+    with duckdb.connect() as connection:
+        create_macros(connection)
+        assert connection.execute("SELECT reads_one_array(?)", [name]).fetchone() == (reads_one,)
+
+
+def iterate(*kernels, times=12):
+    """Make the rows that the rule about arrays that stay the same reads: a loop of 12 iterations in a step of 1 ms."""
+    numbered = list(enumerate(kernels))
+    return {
+        "loops": [{"loop": "1.1", "process_id": 1, "iterations": 2 * times}],
+        "step_method": [{"process_id": 1, "step_count": 2, "loop": "1"}],
+        "loop_operations": [
+            {"loop": "1.1", "kind": "kernel", "repeats": 1, "duration_ns": ns, "position": number, "name_id": number}
+            for number, (_, ns) in numbered
+        ],
+        "kernel_names": [{"name_id": number, "name": name} for number, (name, _) in numbered],
+        "_step_totals": [STEP],
+    }
+
+
+SMALL = (SUM_OF_TWO, 1_500)
+CHAIN = (MINUS, 30_000), (SCALED, 20_000), (VECTOR_PRODUCT, 40_000), SMALL
+
+
+def test_an_array_is_computed_in_each_iteration():
+    with open_rules() as run_rule:
+        (row,) = run_rule("invariant-array", **iterate(*CHAIN))
+        assert (row["operations"], row["kernels"]) == (2, "neg_kernel_cuda, MulFunctor")
+        assert row["chain_ns"] == 12 * 50_000
+        # It stays once.
+        assert row["recoverable_ns"] == 11 * 50_000
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        # What the chain reads is written in the iteration: by an operation on two arrays, a product, a copy.
+        iterate((SUM_OF_TWO, 40_000), *CHAIN),
+        iterate((BF16, 40_000), *CHAIN),
+        iterate((TO_OTHER_LAYOUT, 40_000), *CHAIN),
+        iterate(*CHAIN, (SUM_OF_TWO, 5_001)),
+        # The cured program, layers of a model, small arrays, and nothing that sums up.
+        iterate((VECTOR_PRODUCT, 40_000), SMALL),
+        iterate(*CHAIN, times=7),
+        iterate((MINUS, 9_999), (VECTOR_PRODUCT, 40_000)),
+        iterate((MINUS, 30_000), (POWER, 30_000)),
+    ],
+)
+def test_other_loops_compute_no_array_again(loop):
+    with open_rules() as run_rule:
+        assert not run_rule("invariant-array", **loop)
+
+
+def test_a_loop_in_each_step_is_found_in_a_trace(tmp_path):
+    trace = launch_in_turn((MINUS, 30_000), (POWER, 30_000), (VECTOR_PRODUCT, 30_000), SMALL, times=12)
+    findings = find(trace, tmp_path, "invariant-array", "fusion")
+    finding = findings["invariant-array"]
+    assert finding.evidence.startswith("2 operations on one large array each (neg_kernel_cuda, exp_kernel_cuda) run in")
+    assert finding.recoverable_ns == pytest.approx(11 * 60_000, rel=0.01)
+    assert "once before the loop" in finding.action
+    assert finding.does_explain(findings["fusion"])
+
+
+DOUBLE_FFT = "void regular_fft<(unsigned int)1024, EPT<(unsigned int)8>, unsigned int, double, HostConfig>(T9)"
+
+
+DOT_PRODUCT = "void cub::detail::reduce::DeviceReduceKernel<cub::detail::reduce::policy_hub<double, unsigned int>>(T2)"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_double"),
+    [
+        ("cupy_multiply__complex128_complex128_complex128", True),
+        ("cupy_true_divide__float64_float_float64", True),
+        (DOUBLE_FFT, True),
+        (MINUS.replace("lambda(float)", "lambda(double)"), True),
+        (SCALED.replace("BUnaryFunctor<float", "BUnaryFunctor<double"), True),
+        ("void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<double>>(T3)", True),
+        # Casts to FP32, numbers of FP64 beside arrays of FP32, and kernels of the program itself.
+        ("cupy_copy__float64_float32", False),
+        ("cupy_multiply__float32_float_float32", False),
+        (DOUBLE_FFT.replace("double", "float"), False),
+        (MINUS, False),
+        (
+            "void at::native::<unnamed>::multi_tensor_apply_kernel<FusedAdamMathFunctor<float, (int)4>, double, double>(T1)",
+            False,
+        ),
+        ("void relax<double>(double *)", False),
+        (DOT_PRODUCT, False),
+    ],
+)
+def test_arrays_in_fp64_by_name(name, is_double):
+    shape = {"name": name, "total_ns": 600_000, "calls": 2, "avg_ns": 300_000, "kernel_time_pct": 60.0}
+    with open_rules() as run_rule:
+        rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=PEAKS, _step_totals=[STEP])
+        assert [(row["recoverable_ns"], row["saving_low_ns"]) for row in rows] == [(300_000, 120_000)] * is_double
+
+
+@pytest.mark.parametrize(
+    ("changes", "ratio", "share"),
+    [
+        ({}, 2, 0.5),
+        ({}, 32, 0.9),
+        ({"avg_ns": 9_999}, 2, None),
+        ({"kernel_time_pct": 29.9}, 2, None),
+    ],
+)
+def test_arrays_in_fp64_by_time(changes, ratio, share):
+    peaks = [{"precision": name, "tflop_per_s": rate} for name, rate in (("fp32", 64.0), ("fp64", 64.0 / ratio))]
+    shape = {"name": DOUBLE_FFT, "total_ns": 600_000, "calls": 1, "avg_ns": 600_000, "kernel_time_pct": 60.0, **changes}
+    with open_rules() as run_rule:
+        rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=peaks, _step_totals=[STEP])
+        assert [row["recoverable_ns"] for row in rows] == ([share * 600_000] if share else [])
+
+
+def test_a_solver_needs_fp64():
+    shapes = [
+        {"name": name, "total_ns": 500_000, "calls": 1, "avg_ns": 500_000, "kernel_time_pct": 50.0}
+        for name in ("cupy_multiply__float64_float64_float64", DOT_PRODUCT)
+    ]
+    with open_rules() as run_rule:
+        assert not run_rule("fp64-arrays", _steady_shapes=shapes, gpu_peaks=PEAKS, _step_totals=[STEP])
+
+
+def test_arrays_in_fp64_are_found_in_a_trace_of_cupy(tmp_path):
+    trace = launch_in_turn(("cupy_multiply__float64_float64_float64", 100_000), ("cupy_sum", 50_000))
+    finding = find(trace, tmp_path, "fp64-arrays")["fp64-arrays"]
+    assert "in 4 kernels with FP64 in their names, most in cupy_multiply__float64_float64_float64" in finding.evidence
+    assert "dtype=cupy.float32" in finding.action
+    assert finding.caveat.startswith("The results need more than the 7 digits of FP32")
+
+
+def test_real_data_are_transformed_as_complex_numbers(tmp_path):
+    transform = DOUBLE_FFT.replace("double", "float")
+    to_complex = (
+        "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::"
+        "[lambda(c10::complex<float>) (instance 1)], at::native::memory::LoadWithCast<(int)1>>(int, T1)"
+    )
+    trace = launch_in_turn((to_complex, 40_000), (transform, 60_000), (SCALED, 40_000), (transform, 60_000))
+    finding = find(trace, tmp_path)["Real data are transformed as complex numbers"]
+    assert finding.evidence.startswith("4 conversions per step of 40 µs from real to complex numbers")
+    assert "rfft2" in finding.action
+    assert (finding.saving_low_ns, finding.recoverable_ns) == pytest.approx((200_000, 496_000), rel=0.03)
+
+
+FP32_ATTENTION = "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float>::Params)"
+
+
+def test_attention_in_fp32_beside_products_in_16_bits(tmp_path):
+    trace = launch_in_turn((BF16, 50_000), (CAST, 10_000), (FP32_ATTENTION, 200_000), (CAST, 10_000))
+    finding = find(trace, tmp_path)["Attention runs in FP32, matrix products in a smaller type"]
+    assert finding.evidence.startswith("4 calls per step of 200 µs of an attention kernel for FP32 (fmha_cutlassF_f32")
+    assert "bfloat16" in finding.action
+    # With the casts.
+    assert (finding.saving_low_ns, finding.recoverable_ns) == pytest.approx((480_000, 840_000), rel=0.01)

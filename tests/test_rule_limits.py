@@ -140,6 +140,27 @@ def test_products_with_narrow_loads_by_name(name, low, high, run_rule):
     assert saving == ((pytest.approx(low * 600_000), pytest.approx(high * 600_000)) if low else (None, None))
 
 
+@pytest.mark.parametrize(
+    ("takes_over", "low_ns", "high_ns", "limited_ns"),
+    [
+        # The host is as slow as it is because of nsys.
+        ("CPU work", 400_000, 700_000, 400_000),
+        ("API call: cudaLaunchKernel", 400_000, 700_000, 400_000),
+        ("kernel: side", None, 400_000, None),
+        ("between operations", None, 400_000, None),
+    ],
+)
+def test_what_a_faster_kernel_saves_before_the_host_takes_over(takes_over, low_ns, high_ns, limited_ns, run_rule):
+    kernel = {"kind": "kernel", "name": "wide(float *)", "nvtx_path": None, "path_ns": 700_000, "saved_ns": 400_000,
+              "half_saved_ns": 350_000, "takes_over": takes_over}  # fmt: skip
+    run = {"reason": None, "measured_ns": 1e6, "played_ns": 1e6}
+    (row,) = run_rule(
+        "critical-path", critical_path=[kernel], critical_path_run=[run], step_method=[{"tokens_per_step": 1}],
+        classify_report=[{"part": "wall", "time_ns": 1e6}],
+    )  # fmt: skip
+    assert (row["saving_low_ns"], row["recoverable_ns"], row["host_limited_ns"]) == (low_ns, high_ns, limited_ns)
+
+
 def native(name, *, avg_ns, calls=1):
     """Give a row of `_steady_shapes`: a kernel of PyTorch, with a tenth of the time in each call."""
     names = {
@@ -473,6 +494,31 @@ def write_value(value):
                 {"counts": {"softmax": 1, "random numbers": 1}},
                 {"counts": {"prefix sum": 1, "softmax": 1}},
                 {"has_backward": True},
+            ],
+        ),
+        (
+            "Real data are transformed as complex numbers",
+            {"after": "Fourier transform", "avg_ns": 10_000, "step_busy_pct": 50, "counts": {"Fourier transform": 4}},
+            [
+                {"after": "PyTorch elementwise operation"},
+                {"avg_ns": 9_999},
+                {"step_busy_pct": 49},
+                {"counts": {"Fourier transform": 4, "Fourier transform of real data": 2}},
+            ],
+        ),
+        (
+            "Attention runs in FP32, matrix products in a smaller type",
+            {
+                "name": "fmha_cutlassF_f32_aligned_64x64_rf_sm80(int)", "construct_pct": 5, "step_busy_pct": 50,
+                "counts": {PRODUCT: 5, "TF32 matrix product": 4},
+            },
+            [
+                {"name": "fmha_cutlassF_bf16_aligned_64x128_rf_sm80(int)"},
+                {"construct_pct": 4.9},
+                {"step_busy_pct": 49},
+                # A program in FP32 may need it.
+                {"counts": {PRODUCT: 5, "TF32 matrix product": 5}},
+                {"counts": {PRODUCT: 5, "FP32 matrix product without tensor cores": 5}},
             ],
         ),
         (

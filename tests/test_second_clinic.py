@@ -77,6 +77,10 @@ LATER = {
     "clinic6/proteins": ("gathered before layers", "before the gather"),
     "clinic6/quake": ("copies new data", "before the loop"),
     "clinic6/saga": ("before each attention", "index_copy_"),
+    "clinic7/freight": ("computed again in each iteration", "before the loop"),
+    "clinic7/monsoon": ("as complex numbers", "rfft2"),
+    "clinic7/reef": ("in FP64", "float32"),
+    "clinic7/verdict": ("runs in FP32", "bfloat16"),
 }
 
 

@@ -8,33 +8,25 @@ meaning = "Speeding this up shortens the step the most, until a parallel operati
 evidence = [
     "{operation} holds the critical path of a step for {path_ns} of {step_ns}",
     [
+        "replayed without it, the step under nsys is {host_limited_ns} shorter",
         "without it the step is {saved_ns} shorter, and {half_saved_ns} if it takes half of its time",
         "without it the step is {saved_ns} shorter, and as much if it takes half the time",
     ],
     "then {next_operation} takes over",
+    "{?is_host_limited}nsys makes the host slower",
 ]
 skip_if = "It waits for something that the trace does not show."
 effort = "function"
-estimate = "The step is replayed without the operation, with all its dependencies."
+estimate = """
+The step is replayed without the operation, with all its dependencies. Where the host takes over then, which nsys makes
+slower, that is the low end; high is what the host leaves if it is as fast as it may be without nsys."""
 report = "critical-path"
 when = """
 SELECT 1 FROM step_budget
 HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $min_busy * sum(time_ns)
     AND coalesce(sum(time_ns) FILTER (part = 'communication'), 0) < $max_communication * sum(time_ns)"""
 
-[fix.attention]
-any = """
-Let the kernel leave out what a mask hides: pass a causal mask as a flag and not as a tensor, and pack sequences instead
-of padding them. Beyond this saving, the operation that takes over limits the step."""
-pytorch = """
-If attn_mask is a causal mask, pass is_causal=True to scaled_dot_product_attention instead: the kernel then leaves out
-half of the work. If it is a window or hides padding, use flex_attention with a block mask, or nested tensors."""
-jax = """
-If the mask is causal, pass is_causal=True to jax.nn.dot_product_attention instead; for padding,
-key_value_seq_lengths."""
-cuda = "If the mask is causal, set the causal mask of cuDNN's attention or of FlashAttention instead of adding a bias."
-
-[fix.other]
+[fix]
 any = "Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."
 
 [params]
@@ -56,15 +48,18 @@ wall_time AS (
     CROSS JOIN step_method AS m
 )
 SELECT
-    b.saved_ns / w.tokens AS recoverable_ns,
-    100 * b.saved_ns / w.tokens / w.time_ns AS wall_pct,
+    regexp_matches(b.takes_over, '^(CPU work|API call)') AS is_host_limited,
+    greatest(b.saved_ns / w.tokens, if(is_host_limited, least(b.path_ns / w.tokens, l.high_limit_ns), 0))
+        AS recoverable_ns,
+    if(is_host_limited, b.saved_ns / w.tokens, NULL) AS saving_low_ns,
+    100 * recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     CASE WHEN b.kind = 'copy' THEN 'copy' END AS family,
-    CASE WHEN regexp_matches(b.name, '(?i)sdpa|flash_fwd|fmha') THEN 'attention' ELSE 'other' END AS cure_case,
     operation_text(b.name) AS operation,
     b.path_ns,
     r.measured_ns AS step_ns,
     b.saved_ns,
+    if(is_host_limited, b.saved_ns, NULL) AS host_limited_ns,
     CASE WHEN b.half_saved_ns < 0.95 * b.saved_ns THEN b.half_saved_ns END AS half_saved_ns,
     CASE
         WHEN b.takes_over LIKE 'kernel: %' OR b.takes_over LIKE 'copy: %'
@@ -74,6 +69,7 @@ SELECT
 FROM best_saving AS b
 CROSS JOIN critical_path_run AS r
 CROSS JOIN wall_time AS w
+CROSS JOIN _step_limits AS l
 -- The host's part is already reported through the idle time that it causes.
 WHERE r.reason IS NULL AND b.kind IN ('kernel', 'copy', 'memset', 'graph') AND b.takes_over IS NOT NULL
     AND b.saved_ns <= $max_of_own * b.path_ns

@@ -71,3 +71,13 @@ CREATE MACRO shape_id_of(
     static_shared,
     dynamic_shared, local
 );
+
+-- Whether a kernel of PyTorch or CuPy computes an array from one other array and numbers, element by element. A copy to
+-- another layout is none: it may repeat a small array.
+CREATE MACRO reads_one_array(name) AS
+    regexp_matches(name, '^void at::native::(?:\w+_)?elementwise_kernel<')
+    AND regexp_matches(name, 'std::array<char \*, \(\w+ \w+\)2>|[AB]UnaryFunctor<|\[lambda\([\w:<>]+\) \(instance')
+    AND NOT regexp_matches(name, '_nocast<at::native::direct_copy|\bBinary\w*Functor<')
+    AND NOT regexp_matches(name, 'std::array<char \*, \(\w+ \w+\)[^2]>')
+    OR regexp_matches(name, '^cupy_\w+?__[a-z]+\d+(?:_(?:int|float|complex|bool))?_(?:[a-z]+\d+|bool)$')
+    AND name NOT LIKE 'cupy_copy%';
