@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import lzma
 import os
 import signal
 import sys
 import tempfile
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from kept_connections import begin_test
-from opening import evaluate_rules, open_trace
+from opening import evaluate_rules, open_trace, unpack
 from rule_tables import open_rules
 
 from nsys_insight.cli import ending
@@ -158,17 +157,9 @@ def sample() -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
-def capture(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def capture() -> Callable[[str], Path]:
     """Return a function that unpacks a capture of tests/data/odd."""
-    folder = tmp_path_factory.mktemp("captures")
-
-    @cache
-    def unpack(name: str) -> Path:
-        path = folder / f"{name}.sqlite"
-        path.write_bytes(lzma.decompress((REPOSITORY / "tests" / "data" / "odd" / f"{path.name}.xz").read_bytes()))
-        return path
-
-    return unpack
+    return lambda name: unpack(REPOSITORY / "tests" / "data" / "odd" / f"{name}.sqlite.xz")
 
 
 @pytest.fixture(scope="session")

@@ -60,6 +60,13 @@ class TestSmallBlocks:
             [expected] if expected else []
         )
 
+    @pytest.mark.parametrize(("provenance", "count"), [("Halide", 1), ("Mojo", 1), ("IREE", 0), ("cuTile", 0)])
+    def test_the_program_chooses_the_blocks_of_some_compilers(self, provenance, count, run_rule):
+        names = [{"name": shape()["name"], "provenance": provenance}]
+        rows = run_rule("small-blocks", _steady_shapes=[shape(threads=16)], kernel_names=names, gpus=[H100],
+                        _step_totals=[STEP])  # fmt: skip
+        assert len(rows) == count
+
     def test_a_gpu_that_the_trace_does_not_describe(self, run_rule):
         shapes, unknown = [shape(threads=16, blocks=1_000_000)], {"clock_hz": None, "sm_count": None}
         names = [{"name": "other", "provenance": "cuBLAS"}]
@@ -804,30 +811,44 @@ def test_exposed_collectives(name, rows, tables, is_found, run_rule):
     assert len(findings) == is_found
 
 
-@pytest.mark.parametrize(
-    ("sizes", "is_found"), [([1, 1], True), ([1, 8], True), ([8, 8, 8, 1], False), ([8, 8], False)]
-)
-def test_flags_that_are_read_back_are_branches(sizes, is_found, run_rule):
-    """Half of the steps must have one."""
+def read_flags(run_rule, sizes, *, thread_id=1, kernel="forward"):
+    """Run the rule on reads of these sizes, one per step, by a thread that launched a kernel."""
     windows = [{**WINDOWS[0], "step": step, **{
         f"{side}{end}_ns": 1_000_000 * (step + (end == "end")) for side in ("", "host_") for end in ("start", "end")
     }} for step in range(len(sizes))]  # fmt: skip
     rows = [
         {"process_id": 1, "device_id": 0, "start_ns": step * 1_000_000 + 1_000, "end_ns": 1_000_000 * step + 2_000,
          "copy_end_ns": step * 1_000_000 + 2_000, "copy_kind": "D2H", "copy_bytes": size, "size_bytes": size,
-         "correlation_id": step}
+         "correlation_id": step, "thread_id": thread_id}
         for step, size in enumerate(sizes)
     ]  # fmt: skip
     steps = [{"gpu_idle_ns": 100_000, "phase": "steady"}]
-    call = {"process_id": 1, "thread_id": 1, "correlation_id": 0, "start_ns": 0, "end_ns": 1}
-    rows = run_rule(
+    call = {"process_id": 1, "thread_id": thread_id, "correlation_id": 0, "start_ns": 0, "end_ns": 1, "name_id": 0}
+    return run_rule(
         "graph-break", waits=rows, memcpys=rows, frameworks=[{"framework": "pytorch", "is_program": True}],
-        kernel_events=kernels(BF16), kernel_names=PRODUCTS_AND_COLLECTIVES, api_calls=[call],
-        nvtx_ranges=[{**call, "name": "x"}],
+        kernel_events=[{**call, "start_ns": 0, "end_ns": 1}], kernel_names=[{"name_id": 0, "name": kernel}],
+        launches=[call], api_calls=[call], nvtx_ranges=[{**call, "name": "x"}],
         _steady_shapes=[shape(BF16)], steps=steps, step_method=[{"tokens_per_step": 1}], _steady_windows=windows,
         _step_totals=[{**STEP, "units": len(sizes)}],
     )  # fmt: skip
-    assert [row["reads"] for row in rows] == [sizes.count(1) / len(sizes)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_found"), [([1, 1], True), ([1, 8], True), ([8, 8, 8, 1], False), ([8, 8], False)]
+)
+def test_flags_that_are_read_back_are_branches(sizes, is_found, run_rule):
+    """Half of the steps must have one."""
+    assert [row["reads"] for row in read_flags(run_rule, sizes)] == [sizes.count(1) / len(sizes)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("thread_id", "kernel", "is_backward"),
+    [(2, "conv_depthwise2d_grad_weight_kernel", True), (2, "forward", False), (1, "layer_norm_backward", False)],
+)
+def test_flags_that_the_backward_pass_reads_are_checks_of_gradients(thread_id, kernel, is_backward, run_rule):
+    """The main thread has the number of the process."""
+    (row,) = read_flags(run_rule, [1, 1], thread_id=thread_id, kernel=kernel)
+    assert (row["is_backward"], row["cure_case"]) == (is_backward, "backward" if is_backward else "branch")
 
 
 @pytest.mark.parametrize(
