@@ -451,6 +451,20 @@ def write_value(value):
             ],
         ),
         (
+            "Arrays of one size are sorted several times in a step",
+            {
+                "name": KEYS.format("float").replace("Onesweep", "Histogram"), "framework": "cupy", "calls": 3,
+                "construct_ns": 150_000, "construct_pct": 60, "step_busy_pct": 95,
+            },
+            [
+                {"name": KEYS.format("float")},
+                {"calls": 2},
+                {"construct_ns": 149_999},
+                {"construct_pct": 47},
+                {"framework": "pytorch"},
+            ],
+        ),
+        (
             "Numbers are sorted by comparisons",
             {
                 "name": MERGE.format("Merge"), "construct_pct": 5, "step_busy_pct": 75,

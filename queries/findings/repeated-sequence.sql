@@ -21,8 +21,8 @@ evidence = [
     "{filled_pct} of its SMs have a block meanwhile",
 ]
 skip_if = """
-Each repetition needs the result of the one before, and they are no linear recurrence; then only a CUDA graph, or one
-kernel with the loop inside, helps."""
+Each repetition needs the result of the one before, and is not linear in it; then only a CUDA graph, or one kernel with
+the loop inside, helps."""
 effort = "function"
 estimate = """
 High: the idle time of the GPU in all repetitions but one, and the time in which SMs had no block. Low: 40% of the idle
