@@ -113,10 +113,10 @@ def test_a_stream_has_the_name_that_the_program_gives_to_it(capture):
 def test_steps_whose_work_takes_longer_and_longer_are_named(capture):
     path = capture("products")
     times = [time for (time,) in read(path, 'SELECT "end" - start FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start')]
-    said = re.search(r"busy for (.*) ms in each of the first 39 steps and for (.*) ms in", list_notes(path, "steps"))
-    assert said
+    note = re.search(r"busy for (.*) ms in each of the first 39 steps and for (.*) ms in", list_notes(path, "steps"))
+    assert note
     # A memset of each step is busy time, too.
-    assert [float(time) for time in said.groups()] == pytest.approx(
+    assert [float(time) for time in note.groups()] == pytest.approx(
         [median(times[:39]) / 1e6, median(times[-39:]) / 1e6], rel=0.01
     )
     assert median(times[-39:]) > 1.15 * median(times[:39])

@@ -109,6 +109,6 @@ SELECT
     t.busy_ns, t.wall_ns, k.kernel, b.is_backward,
     CASE WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
-FROM (SELECT count(*)::DOUBLE AS reads FROM reads) AS r, kernels_before AS k, backward_reads AS b, loop_reads AS l,
-    compiled_kernels AS c, typical_step AS m, _step_totals AS t
+FROM kernels_before AS k, backward_reads AS b, loop_reads AS l, compiled_kernels AS c, typical_step AS m,
+    _step_totals AS t, (SELECT count(*)::DOUBLE AS reads FROM reads) AS r
 WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0
