@@ -410,6 +410,7 @@ REPLACEMENTS = {
 }
 MASK = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
 KEYS = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
+MERGE = "void cub::detail::merge_sort::DeviceMergeSort{}Kernel<cub::detail::merge_sort::policy_hub<float *>>(bool)"
 PRODUCT = "16-bit matrix product"
 
 
@@ -445,13 +446,109 @@ def write_value(value):
         ),
         (
             "Buffers are cleared one by one",
-            {"calls": 8, "size_bytes": 4096, "before": "memset", "after": "memset"},
+            {"calls": 8, "construct_calls": 8, "size_bytes": 4096, "before": "memset", "after": "memset"},
             [
                 {"calls": 4},
                 {"size_bytes": 4 << 20},
                 {"before": "scale", "after": "scale"},
-                {"after": "LU factorization"},
+                {"constructs": ["LU factorization", "memset"], "counts": {"LU factorization": 2, "memset": 8}},
+                {"constructs": ["memset", "top-k selection"], "counts": {"memset": 8, "top-k selection": 60}},
                 {"in_graph_pct": 50},
+            ],
+        ),
+        (
+            # The shape of auditor's sorts; two sorts are one by two keys.
+            "Arrays of one size are sorted again and again in a step",
+            {
+                "name": MERGE.format("BlockSort"), "calls": 3, "construct_ns": 600_000, "construct_pct": 60,
+                "step_busy_pct": 95,
+            },
+            [
+                {"calls": 2},
+                {"name": MERGE.format("Merge")},
+                {"construct_ns": 149_999},
+                {"construct_pct": 47},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Arrays of one size are sorted several times in a step",
+            {
+                "name": KEYS.format("float").replace("Onesweep", "Histogram"), "framework": "cupy", "calls": 3,
+                "construct_ns": 150_000, "construct_pct": 60, "step_busy_pct": 95,
+            },
+            [
+                {"name": KEYS.format("float")},
+                {"calls": 2},
+                {"construct_ns": 149_999},
+                {"construct_pct": 47},
+                {"framework": "pytorch"},
+            ],
+        ),
+        (
+            "Numbers are sorted by comparisons",
+            {
+                "name": MERGE.format("Merge"), "construct_pct": 5, "step_busy_pct": 75,
+                "counts": {"merge sort or sorted search": 20},
+            },
+            [{"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")}],
+        ),
+        (
+            "The result of a reduction is read back to the host",
+            {
+                "calls": 60, "read_back_pct": 100, "read_back_bytes": 4, "idle_before_ns": 1,
+                "counts": {"reduction by CUB": 60},
+            },
+            # What nonzero counts is the size of its result.
+            [{"counts": {"reduction by CUB": 60, "selection by CUB": 120}}, {"read_back_bytes": 65}, {"calls": 3}],
+        ),
+        (
+            "Elements are selected into arrays whose size the host must know",
+            {"calls": 2, "before": "D2H copy", "read_back_pct": 0, "idle_before_ns": 1},
+            [{"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1}],
+        ),
+        (
+            "Overlapping boxes are suppressed in many small calls",
+            {
+                "name": "void vision::ops::<unnamed>::nms_kernel_impl<float>(int)", "calls": 2, "construct_calls": 4,
+                "avg_ns": 9_000,
+            },
+            [
+                {"name": "vision::ops::<unnamed>::gather_keep_from_mask(bool *)"},
+                {"construct_calls": 2},
+                {"avg_ns": 200_000},
+            ],
+        ),
+        (
+            # Beam search: the selections of one word need nothing of each other.
+            "Top-k selections are read back one after another",
+            {
+                "name": "void at::native::mbtopk::fill<unsigned int, unsigned int>(T1 *, T1, T2)", "calls": 8,
+                "constructs": [PRODUCT], "counts": {"read-back of a scalar": 16, PRODUCT: 13},
+            },
+            [
+                {"calls": 7},
+                {"name": "void at::native::mbtopk::computeDigitCumSum<unsigned int>(T1)"},
+                {"counts": {"read-back of a scalar": 7, PRODUCT: 13}},
+                # A token each, and a router of experts in each layer.
+                {"counts": {"read-back of a scalar": 16, PRODUCT: 16}},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Packed weights are unpacked again in each step",
+            {
+                "calls": 8, "avg_ns": 2_000, "construct_calls": 64, "construct_ns": 50_000, "constructs": [PRODUCT],
+                "counts": {PRODUCT: 32}, "times": {"PyTorch copy or cast": 50_000},
+            },
+            [
+                {"avg_ns": 1_999},
+                {"counts": {PRODUCT: 12}},
+                {"constructs": [], "counts": {}},
+                {"times": {"PyTorch copy or cast": 49_999}},
+                {"has_backward": True},
+                {"has_steps": False},
             ],
         ),
         (

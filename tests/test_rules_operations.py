@@ -6,7 +6,7 @@ from functools import partial
 
 import ailments
 import pytest
-from ailments import BF16, LARGE, NATIVE, PASSES, TIME_STEPS, rows_in_turn, run_steps
+from ailments import BF16, LARGE, MS, NATIVE, PASSES, TIME_STEPS, rows_in_turn, run_steps
 from opening import diagnose_with, evaluate_rules, open_trace
 
 RULES = ("replaceable-construct", "graph-break", "hot-kernels", "fp32-gemm", "repeated-sequence")
@@ -218,6 +218,30 @@ class TestRepetitions:
         finding = findings_of(make)["repeated-sequence"]
         assert "jax.vmap" in finding.action
         assert finding.saving_low_ns == 0
+
+    @pytest.mark.parametrize(("mark", "is_known"), [("Thunk:#hlo_op=while.6#", True), ("recurrence", False)])
+    def test_a_loop_of_xla_is_known_without_steps(self, mark, is_known, findings_of):
+        finding = findings_of(partial(recur_over_time, mark)).get("repeated-sequence")
+        assert (finding is not None) == is_known
+        if finding:
+            assert "associative_scan" in finding.action
+            assert "200 iterations" in finding.evidence
+            assert finding.recoverable_ns == 199 * 8_000
+
+
+def recur_over_time(mark):
+    """Run the time steps of a layer in one loop, after a product that takes most of the GPU's time: no steps repeat."""
+
+    def body(loop, _):
+        loop.launch(BF16, 3 * MS, **LARGE)
+        loop.sync()
+        start = loop.host.now
+        for _ in range(200):
+            loop.launch("loop_multiply_fusion", 2_000, **SMALL)
+            loop.launch("loop_dynamic_update_slice_fusion", 1_000, **SMALL)
+        loop.host.range(mark, start, loop.host.now)
+
+    return run_steps(body, steps=1)
 
 
 def library_ranges():

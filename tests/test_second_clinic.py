@@ -77,8 +77,13 @@ LATER = {
     "clinic6/proteins": ("gathered before layers", "before the gather"),
     "clinic6/quake": ("copies new data", "before the loop"),
     "clinic6/saga": ("before each attention", "index_copy_"),
+    "clinic7/auditor": ("sorted again", "one call of cupy.percentile"),
     "clinic7/freight": ("computed again in each iteration", "before the loop"),
+    "clinic7/glacier": ("launched many times", "associative_scan"),
+    "clinic7/harbor": ("Overlapping boxes", "batched_nms once"),
+    "clinic7/interpreter": ("read back one after another", "torch.topk once"),
     "clinic7/monsoon": ("as complex numbers", "rfft2"),
+    "clinic7/pocket": ("unpacked again", "when the model is loaded"),
     "clinic7/reef": ("in FP64", "float32"),
     "clinic7/verdict": ("runs in FP32", "bfloat16"),
 }

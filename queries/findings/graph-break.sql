@@ -30,7 +30,9 @@ Python loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop
 
 [fix.branch]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
-pytorch = "Replace the Python if on a tensor by torch.where, or move the check out of the step."
+pytorch = """
+Replace a Python if that chooses between values by torch.where, leave out one that only skips work on empty tensors, or
+move the check out of the step."""
 inductor = """
 Replace the Python if on a tensor by torch.where or torch.cond, check with fullgraph=True that no graph break is
 left, and then compile with mode="reduce-overhead"."""
