@@ -23,7 +23,7 @@ longest_ns = "The longest of these"
 tenth = """How many steps a tenth of the steady ones is; NULL unless the GPU is busy for 1.1 times as long in the last
     tenth as in the first, or in the first as in the last"""
 first_ns = "Median time in which the GPU is busy in a step of the first tenth; NULL where tenth is NULL"
-last_ns = "The same of the last tenth"
+last_ns = "Median time in which the GPU is busy in a step of the last tenth; NULL where tenth is NULL"
 */
 SELECT
     m.method, m.method = 'count' AS is_count, CASE m.method WHEN 'nvtx' THEN m.pattern END AS range_name,
