@@ -66,12 +66,16 @@ def test_contexts_that_take_turns_are_named(capture):
     assert "waits for another GPU or process" not in text
 
 
-def test_contexts_that_follow_each_other_do_not_take_turns(tmp_path):
-    assert "take turns" not in list_notes(Trace().write(tmp_path / "empty.sqlite"), "classify")
-    trace = Trace()
-    for _ in range(20):
-        trace.thread().launch("a", runs=1_000)
-    assert "take turns" not in list_notes(trace.write(tmp_path / "one.sqlite"), "classify")
+def test_contexts_that_follow_each_other_do_not_take_turns(capture, tmp_path):
+    path = tmp_path / "trace.sqlite"
+    path.write_bytes(capture("two_contexts").read_bytes())
+    with sqlite3.connect(path) as file:
+        file.execute(
+            """UPDATE CUPTI_ACTIVITY_KIND_KERNEL
+            SET contextId = 2 + (start > (SELECT avg(start) FROM CUPTI_ACTIVITY_KIND_KERNEL))"""
+        )
+    assert len(read(path, "SELECT DISTINCT contextId FROM CUPTI_ACTIVITY_KIND_KERNEL")) == 2
+    assert "take turns" not in list_notes(path, "classify")
 
 
 # A function on the host that wakes the thread that launches.
