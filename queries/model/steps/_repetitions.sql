@@ -15,7 +15,7 @@ filled_ns = """GPU time of an iteration if other work ran on the SMs that its ke
 share = "Share of the wall time that the iterations take"
 graph_share = "Share of their GPU time in CUDA graphs"
 kernel = "The kernel that takes the longest; NULL for a graph"
-kernels = "The first kernels of an iteration, in order, each once"
+kernels = "The first kernels of an iteration, in order, each once, and a CUDA graph that is traced as a whole"
 blocks = "Most blocks of one of these kernels; NULL if unknown"
 sm_count = "SMs of the GPU"
 has_layers = "Whether some kernels are those of a layer: products, attention, norms, communication"
@@ -44,8 +44,9 @@ grids AS (
 names AS (
     SELECT loop, array_to_string(list(kernel ORDER BY place)[:4], ', ') AS kernels
     FROM (
-        SELECT o.loop, kernel_base_name(n.name) AS kernel, min(o.position) AS place
-        FROM loop_operations AS o JOIN kernel_names AS n USING (name_id)
+        SELECT o.loop, coalesce(kernel_base_name(n.name), 'a CUDA graph') AS kernel, min(o.position) AS place
+        FROM loop_operations AS o LEFT JOIN kernel_names AS n USING (name_id)
+        WHERE o.kind IN ('kernel', 'graph')
         GROUP BY ALL
     )
     GROUP BY loop
