@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from kept_connections import begin_test
-from opening import evaluate_rules, open_trace, unpack
+from opening import diagnose_with, evaluate_rules, open_trace, unpack
 from rule_tables import open_rules
 
 from nsys_insight.cli import ending
@@ -26,6 +26,7 @@ from nsys_insight.model import template
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding
     from nsys_insight.facts.context import FactOptions
 
@@ -186,6 +187,17 @@ def findings_of(
         return findings[key]
 
     return evaluate_once
+
+
+@pytest.fixture
+def diagnose_program(tmp_path: Path) -> Callable[..., Diagnosis]:
+    """Return a function that diagnoses a program of `ailments` with some rules."""
+
+    def diagnose(make: Callable[[], Any], *rules: str) -> Diagnosis:
+        with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
+            return diagnose_with(trace, *rules)
+
+    return diagnose
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ CAUSES = ("allocation", "start-up and end", "unknown")
 
 def real_traces(*names):
     """Return the real traces; those with other names are left to sweeps."""
-    default_paths = [path for path in REAL if path_of(path).stem in names]
-    return [*default_paths, *sweep(path_of(path) for path in REAL if path not in default_paths)]
+    tested = [path for path in REAL if path_of(path).stem in names]
+    return [*tested, *sweep(path_of(path) for path in REAL if path not in tested)]
 
 
 def add_up(rows, *causes):

@@ -155,7 +155,7 @@ def test_stalls_count_on_the_gpu_of_the_steps_up_to_their_end(tmp_path):
     diagnosis, _ = diagnose(trace, tmp_path, "stall-place")
     assert diagnosis.unit == "step"
     stall = find(diagnosis, "NSI106")
-    assert stall.recoverable_ns <= diagnosis.wall_ns
+    assert stall.profiled_ns <= diagnosis.wall_ns
 
 
 # Start-up -------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from functools import partial
 import ailments
 import pytest
 from ailments import BF16, LARGE, MS, NATIVE, PASSES, TIME_STEPS, rows_in_turn, run_steps
-from opening import diagnose_with, evaluate_rules, open_trace
+from opening import evaluate_rules, open_trace
 
 RULES = ("replaceable-construct", "graph-break", "hot-kernels", "fp32-gemm", "repeated-sequence")
 GEMV = (
@@ -32,17 +32,6 @@ BROADCAST = "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<(unsigned 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 BACKWARD = "void at::native::<unnamed>::cunn_SoftMaxBackward<(int)4>(T1)"
 SMALL = {"grid": (4, 1, 1), "block": (128, 1, 1)}
-
-
-@pytest.fixture
-def diagnose(tmp_path):
-    """Give a function that diagnoses a planted program with some rules."""
-
-    def diagnose_program(make, *rules):
-        with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
-            return diagnose_with(trace, *rules)
-
-    return diagnose_program
 
 
 def products():
@@ -115,8 +104,8 @@ class TestReplacements:
         # A convolution is no matrix product.
         assert "fp32-gemm" not in findings
 
-    def test_experts_whose_rows_are_searched_become_a_grouped_product(self, diagnose):
-        first = diagnose(experts, "replaceable-construct", "scalar-read-backs", "launch-bound").findings[0]
+    def test_experts_whose_rows_are_searched_become_a_grouped_product(self, diagnose_program):
+        first = diagnose_program(experts, "replaceable-construct", "scalar-read-backs", "launch-bound").findings[0]
         assert first.title == "Experts run one after another, and the rows of each are searched"
         assert "grouped_mm" in first.action
 
@@ -187,8 +176,8 @@ def test_local_memory_beyond_that_of_other_kernels_is_named(tmp_path):
 
 
 class TestRepetitions:
-    def test_rows_of_one_block_become_one_launch(self, diagnose):
-        first = diagnose(rows_in_turn, "repeated-sequence", "many-launches").findings[0]
+    def test_rows_of_one_block_become_one_launch(self, diagnose_program):
+        first = diagnose_program(rows_in_turn, "repeated-sequence", "many-launches").findings[0]
         assert first.code == "NSI107"
         assert "one of 100 equal sequences" in first.evidence
         assert "one more grid dimension" in first.action
@@ -199,15 +188,15 @@ class TestRepetitions:
         finding = findings_of(partial(ailments.transforms, runs=40_000, host_ns=1_000))["repeated-sequence"]
         assert finding.values["filled_pct"] == pytest.approx(100 / 132)
 
-    def test_time_steps_are_launched_as_a_graph(self, diagnose):
-        first = diagnose(TIME_STEPS, "launch-bound", "repeated-step").findings[0]
+    def test_time_steps_are_launched_as_a_graph(self, diagnose_program):
+        first = diagnose_program(TIME_STEPS, "launch-bound", "repeated-step").findings[0]
         assert first.code in ("NSI101", "NSI102")
         (step,) = (finding for finding in first.also if finding.code == "NSI108")
         assert "pull, kick, drift" in step.evidence
         assert "as time steps do" in step.evidence
 
-    def test_passes_over_the_same_data_may_be_one_pass(self, diagnose):
-        first = diagnose(PASSES, "hot-kernels", "repeated-step").findings[0]
+    def test_passes_over_the_same_data_may_be_one_pass(self, diagnose_program):
+        first = diagnose_program(PASSES, "hot-kernels", "repeated-step").findings[0]
         assert first.code == "NSI401"
         assert "in one pass over it" in first.action
         assert "NSI108" in {finding.code for finding in first.also}
