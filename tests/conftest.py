@@ -20,7 +20,7 @@ from hypothesis import settings
 from kept_connections import begin_test
 from opening import evaluate_rules, open_trace
 from rule_tables import open_rules
-from sweeps import wanted
+from sweeps import selection
 
 from nsys_insight.cli import ending
 from nsys_insight.model import template
@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    wanted.sweeps = _takes_all(config)
+    selection.has_sweeps = _takes_all(config)
     # Before the workers start, which use it.
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         _update_template()

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Set before the test modules are imported: making tests only to leave them out takes a third of the collection.
-wanted = SimpleNamespace(sweeps=True)
+selection = SimpleNamespace(has_sweeps=True)
 
 
 def sweep(cases: Iterable[Any]) -> list[Any]:
     """Mark cases of a parametrized test as further ones of a kind. There are none in a run that leaves them out."""
-    if not wanted.sweeps:
+    if not selection.has_sweeps:
         return []
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.sweep) for case in cases]

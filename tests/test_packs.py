@@ -39,12 +39,12 @@ SCOPES = {
 every_pack = pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS.keys())
 
 
-def some_packs(first, every):
+def some_packs(first, step):
     """Test every nth report, from the first, second, … one; `--all` tests the others too."""
     return pytest.mark.parametrize(
         "pack",
         [
-            pytest.param(pack, id=name, marks=() if index % every == first else pytest.mark.sweep)
+            pytest.param(pack, id=name, marks=() if index % step == first else pytest.mark.sweep)
             for index, (name, pack) in enumerate(PACKS.items())
         ],
     )
@@ -266,7 +266,7 @@ class TestAnswer:
                 assert rows == []
                 assert notes == ()
 
-    @some_packs(1, every=3)
+    @some_packs(1, step=3)
     def test_it_is_a_method(self, pack, ask, traces):
         frame = getattr(traces("plain"), pack.name.replace("-", "_"))()
         ((_, _, rows, _),) = ask(pack, "plain", make_questions=list_plain_question)
@@ -274,7 +274,7 @@ class TestAnswer:
 
 
 class TestSameAnswer:
-    @some_packs(0, every=3)
+    @some_packs(0, step=3)
     @pytest.mark.parametrize(
         ("left", "right"),
         [
@@ -286,7 +286,7 @@ class TestSameAnswer:
         assert_same(ask(pack, left), ask(pack, right, use_cache=True))
         assert traces(right, use_cache=True)._connection.files._strategies.cached
 
-    @some_packs(1, every=3)
+    @some_packs(1, step=3)
     @pytest.mark.parametrize("flag", ["nvtx", *sweep(name for name in SCOPES if name != "nvtx")])
     def test_in_every_scope_for_any_order_of_rows(self, pack, ask, flag):
         assert_same(
@@ -294,7 +294,7 @@ class TestSameAnswer:
             ask(pack, "shuffled", flag, make_questions=list_plain_question),
         )
 
-    @some_packs(2, every=3)
+    @some_packs(2, step=3)
     @pytest.mark.parametrize(("file_name", "shift"), [*sweep([("earlier", EARLIER)]), ("later", LATER)])
     def test_copied_cell_by_cell_and_for_any_shift_in_time(self, pack, ask, traces, file_name, shift):
         times = {name for name in pack.columns if re.search("(^|_)(start|end)_ns$", name)}
@@ -316,14 +316,14 @@ class TestSameAnswer:
     def test_with_and_without_empty_tables(self, pack, ask):
         assert_same(ask(pack, "plain"), ask(pack, "with empty tables"))
 
-    @some_packs(3, every=6)
+    @some_packs(3, step=6)
     def test_with_a_missing_and_with_a_null_column(self, pack, ask):
         assert_same(
             ask(pack, "NULL columns", make_questions=list_plain_question),
             ask(pack, "missing columns", make_questions=list_plain_question),
         )
 
-    @some_packs(5, every=6)
+    @some_packs(5, step=6)
     @pytest.mark.parametrize("version", [*sweep(["2023.4"]), "2022.2"])
     def test_for_any_version_of_nsys(self, pack, ask, version):
         newest, older = (ask(pack, name, make_questions=list_plain_question) for name in ("2025.3", version))
