@@ -15,7 +15,7 @@ selection = SimpleNamespace(has_sweeps=True)
 
 
 def sweep(cases: Iterable[Any]) -> list[Any]:
-    """Mark cases of a parametrized test as further ones of a kind. There are none in a run that leaves them out."""
+    """Mark cases of a parametrized test as further ones of a kind. A run that leaves them out gets no cases."""
     if not selection.has_sweeps:
         return []
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.sweep) for case in cases]
