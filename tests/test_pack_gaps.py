@@ -303,10 +303,6 @@ def test_gaps_are_those_of_the_gpus_that_the_scope_uses(tmp_path):
     assert {row["gpu_id"] for row in ask(path, scope={"process": second.pid})[0]} == {1}
 
 
-def test_an_empty_trace_has_no_gaps(tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) == ([], ())
-
-
 class TestLookingUp:
     """In a big export, rows around the gaps are looked up. These tests treat the samples as big."""
 
