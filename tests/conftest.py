@@ -19,6 +19,7 @@ from hypothesis import settings
 from kept_connections import begin_test
 from opening import diagnose_with, evaluate_rules, open_trace, unpack
 from rule_tables import open_rules
+from sweeps import selection
 
 from nsys_insight.cli import ending
 from nsys_insight.model import template
@@ -59,9 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    selection.has_sweeps = _takes_all(config)
     # Before the workers start, which use it.
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         _update_template()
+
+
+def _takes_all(config: pytest.Config) -> bool:
+    return config.getoption("--all") or any("::" in argument for argument in config.args)
 
 
 def _update_template() -> None:
@@ -83,7 +89,7 @@ def _update_template() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the sweeps and the slow tests, unless `--all` is given or a test is named on the command line."""
-    if config.getoption("--all") or any("::" in argument for argument in config.args):
+    if _takes_all(config):
         return
     selected: list[pytest.Item] = []
     left_out: list[pytest.Item] = []

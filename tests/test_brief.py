@@ -10,7 +10,6 @@ import pytest
 from command_line import REPOSITORY, run
 from opening import only_rules, open_trace
 from real_traces import REAL, path_of
-from sweeps import sweep
 from synthetic import Trace
 
 from nsys_insight.diagnose.bounded_text import write_short_diagnosis
@@ -246,7 +245,8 @@ class TestCommand:
         assert re.search(r"^Others: .*, wall$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", sweep(RANKS), ids=lambda path: getattr(path, "stem", ""))
+@pytest.mark.sweep
+@pytest.mark.parametrize("path", RANKS, ids=lambda path: path.stem)
 def test_ranks_have_their_own_lines(path):
     with open_trace(path) as trace:
         assert len(write_brief(read_brief(trace, AUTO))) <= 2_600

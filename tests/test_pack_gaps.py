@@ -195,7 +195,7 @@ def test_the_activity_of_the_host_is_reported_with_its_time(tmp_path):
         # Calls are looked up by the millisecond. One ends and one begins in the gap.
         (allocate_across(900_000, 200_000, 1_150_000), "alloc: cudaMalloc", 1_100_000 - 1_005_000),
         (allocate_across(1_010_000, 995_000, 1_900_000), "alloc: cudaMalloc", 1_901_000 - 1_010_000),
-        # Operating system calls inside of CUDA calls do not count, nor do calls of another thread.
+        # Operating system calls inside CUDA calls do not count, nor do calls of another thread.
         (call_the_system_in_calls, "alloc: cudaMalloc", 10_000),
         (allocate_in_another_thread, "CPU work", 29_500),
         # Without the launch call the activity is unknown.
@@ -301,10 +301,6 @@ def test_gaps_are_those_of_the_gpus_that_the_scope_uses(tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")
     assert {row["gpu_id"] for row in ask(path)[0]} == {0, 1}
     assert {row["gpu_id"] for row in ask(path, scope={"process": second.pid})[0]} == {1}
-
-
-def test_an_empty_trace_has_no_gaps(tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) == ([], ())
 
 
 class TestLookingUp:

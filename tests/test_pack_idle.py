@@ -367,7 +367,3 @@ def test_without_its_launch_call_the_cause_is_unknown(tmp_path):
     del trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]
     idle_by_cause = ask(trace.write(tmp_path / "trace.sqlite"))
     assert idle_by_cause[0, "unknown", "not in the trace"] == 41_000 - 11_100
-
-
-def test_nothing_ran(tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) == {}

@@ -15,10 +15,7 @@ APP = "/work/app"
 
 def read_text(command, trace, folder, *options, rules=()):
     """Return what a command with these rules prints about a trace, notes included, in one line."""
-    return print_text(command, trace.write(folder / "trace.sqlite"), *options, rules=rules)
-
-
-def print_text(command, path, *options, rules=()):
+    path = trace.write(folder / "trace.sqlite") if folder else trace
     with only_rules(*rules):
         result = run(command, path, *options)
     assert result.returncode == 0, result.stderr
@@ -91,14 +88,14 @@ def test_cuda_was_traced_if_only_the_type_of_events_says_it(tmp_path):
 
 def test_an_option_of_nsys_is_advised_once(idle_path):
     for options in ((), ("--format", "markdown")):
-        text = print_text("diagnose", idle_path, *options)
+        text = read_text("diagnose", idle_path, None, *options)
         assert text.count("nsys profile -t cuda") == 1
 
 
 @pytest.mark.parametrize("arguments", [("steps",), ("loops",), ("steps", "--step-range", "no such range")])
 def test_a_report_about_steps_says_that_there_is_no_gpu_work(arguments, idle_path):
     command, *options = arguments
-    text = print_text(command, idle_path, *options)
+    text = read_text(command, idle_path, None, *options)
     assert "no GPU work" in text
     assert "--step-range" not in text
 
@@ -112,7 +109,7 @@ def test_a_gpu_whose_work_is_not_recorded_is_not_called_unused(tmp_path):
 
 
 def test_the_brief_counts_no_processes_of_which_none_used_cuda(idle_path):
-    assert "0 processes" not in print_text("brief", idle_path)
+    assert "0 processes" not in read_text("brief", idle_path, None)
 
 
 # The brief ------------------------------------------------------------------------------------------------------------

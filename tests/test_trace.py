@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from strategies import RANGES, traces
-from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
@@ -225,16 +224,8 @@ class TestFilesLeftBehind:
         assert list(cache.glob("*.duckdb")) == []
 
     @pytest.mark.parametrize("use_cache", [False, True])
-    @pytest.mark.parametrize(
-        "name",
-        [
-            'it\'s "b"; DROP TABLE y;-- 100%20#?&käse [1].sqlite',
-            *sweep(
-                ["it's.sqlite", 'a "b" c.sqlite', "x; DROP TABLE y;--.sqlite", "100%20#?&.sqlite", "käse [1].sqlite"]
-            ),
-        ],
-    )
-    def test_the_file_may_be_called_anything(self, sample, tmp_path, name, use_cache):
+    def test_the_file_may_be_called_anything(self, sample, tmp_path, use_cache):
+        name = 'it\'s "b"; DROP TABLE y;-- 100%20#?&käse [1].sqlite'
         folder = tmp_path / f"folder of {name}"
         folder.mkdir()
         path = folder / name
