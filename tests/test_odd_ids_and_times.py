@@ -94,9 +94,7 @@ def test_a_command_reads_a_trace_with_times_near_the_limit(tmp_path):
     assert result.stdout.count("\nkernel_") == 10
 
 
-@pytest.mark.parametrize(
-    ("option", "is_written"), [("--ts-normalize", False), ("--ts-shift", True), *sweep([("--ts-normalize", True)])]
-)
+@pytest.mark.parametrize(("option", "is_written"), [("--ts-normalize", False), ("--ts-shift", True)])
 def test_times_that_the_export_shifted_are_shifted_back(tmp_path, option, is_written):
     """The session tells of the first shift only, if none is written."""
     plain = launch_ten(Trace())

@@ -321,9 +321,7 @@ class TestOpenFiles:
         run("top", "t.sqlite", "--format", format_name, "-o", "file", cwd=trace.parent)
         assert result.stdout == (trace.parent / "file").read_bytes(), result.stderr
 
-    @pytest.mark.parametrize(
-        "redirection", ["-o /dev/fd/3 3>&1 | cat", "-o link | cat", *sweep(["-o /dev/stderr 2>&1 | cat"])]
-    )
+    @pytest.mark.parametrize("redirection", ["-o /dev/fd/3 3>&1 | cat", "-o link | cat"])
     def test_other_open_files_are_pipes_too(self, trace, redirection):
         (trace.parent / "link").symlink_to("/dev/stdout")
         lines = run_shell(f"$TOP --format csv {redirection}", trace.parent).stdout.splitlines()
@@ -351,7 +349,6 @@ class TestOpenFiles:
         assert message in result.stderr.decode()
         assert "hint: " in result.stderr.decode()
 
-    @pytest.mark.parametrize("kind", ["parquet", *sweep(["duckdb", "perfetto"])])
-    def test_a_conversion_into_a_pipe_is_refused_in_one_sentence(self, trace, kind):
-        result = run_shell(f"$RUN convert t.sqlite -o /dev/stdout --as {kind} | cat", trace.parent)
+    def test_a_conversion_into_a_pipe_is_refused_in_one_sentence(self, trace):
+        result = run_shell("$RUN convert t.sqlite -o /dev/stdout --as parquet | cat", trace.parent)
         assert result.stderr.decode().startswith("error: /dev/stdout is not a regular file\nhint: ")
