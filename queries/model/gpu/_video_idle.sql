@@ -1,5 +1,5 @@
 /*
-description = "How long the GPU's engines for video and images work while its other parts are idle. One row if they work."
+description = "How long the engines for video and images work while the GPUs are idle. One row if they work."
 stored = true
 needs = "video_work"
 [columns]
