@@ -344,7 +344,7 @@ DOT_PRODUCT = "void cub::detail::reduce::DeviceReduceKernel<cub::detail::reduce:
         (DOUBLE_FFT.replace("double", "float"), False),
         (MINUS, False),
         (
-            "void at::native::<unnamed>::multi_tensor_apply_kernel<FusedAdamMathFunctor<float, (int)4>, double, double>(T1)",
+            "void multi_tensor_apply_kernel<FusedAdamMathFunctor<float, (int)4>, double, double>(T1)",
             False,
         ),
         ("void relax<double>(double *)", False),
