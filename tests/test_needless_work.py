@@ -265,15 +265,15 @@ def test_which_operations_read_one_array(name, reads_one):
 
 def iterate(*kernels, times=12):
     """Make the rows that the rule about arrays that stay the same reads: a loop of 12 iterations in a step of 1 ms."""
-    numbered = list(enumerate(kernels))
+    rows = list(enumerate(kernels))
     return {
         "loops": [{"loop": "1.1", "process_id": 1, "iterations": 2 * times}],
         "step_method": [{"process_id": 1, "step_count": 2, "loop": "1"}],
         "loop_operations": [
             {"loop": "1.1", "kind": "kernel", "repeats": 1, "duration_ns": ns, "position": number, "name_id": number}
-            for number, (_, ns) in numbered
+            for number, (_, ns) in rows
         ],
-        "kernel_names": [{"name_id": number, "name": name} for number, (name, _) in numbered],
+        "kernel_names": [{"name_id": number, "name": name} for number, (name, _) in rows],
         "_step_totals": [STEP],
     }
 
@@ -336,13 +336,13 @@ DOT_PRODUCT = "void cub::detail::reduce::DeviceReduceKernel<cub::detail::reduce:
         (MINUS.replace("lambda(float)", "lambda(double)"), True),
         (SCALED.replace("BUnaryFunctor<float", "BUnaryFunctor<double"), True),
         ("void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<double>>(T3)", True),
-        # Casts to FP32, numbers of FP64 beside arrays of FP32, and kernels of the program itself.
+        # Casts to FP32, factors of FP64 for arrays of FP32, and kernels of the program itself.
         ("cupy_copy__float64_float32", False),
         ("cupy_multiply__float32_float_float32", False),
         (DOUBLE_FFT.replace("double", "float"), False),
         (MINUS, False),
         (
-            "void at::native::<unnamed>::multi_tensor_apply_kernel<FusedAdamMathFunctor<float, (int)4>, double, double>(T1)",
+            "void multi_tensor_apply_kernel<FusedAdamMathFunctor<float, (int)4>, double, double>(T1)",
             False,
         ),
         ("void relax<double>(double *)", False),
@@ -406,7 +406,7 @@ def test_real_data_are_transformed_as_complex_numbers(tmp_path):
 FP32_ATTENTION = "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<float>::Params)"
 
 
-def test_attention_in_fp32_beside_products_in_16_bits(tmp_path):
+def test_attention_in_fp32_where_products_have_16_bits(tmp_path):
     trace = launch_in_turn((BF16, 50_000), (CAST, 10_000), (FP32_ATTENTION, 200_000), (CAST, 10_000))
     finding = find(trace, tmp_path)["Attention runs in FP32, matrix products in a smaller type"]
     assert finding.evidence.startswith("4 calls per step of 200 µs of an attention kernel for FP32 (fmha_cutlassF_f32")

@@ -143,7 +143,7 @@ def test_products_with_narrow_loads_by_name(name, low, high, run_rule):
 @pytest.mark.parametrize(
     ("takes_over", "low_ns", "high_ns", "limited_ns"),
     [
-        # The host is as slow as it is because of nsys.
+        # nsys makes the host slower.
         ("CPU work", 400_000, 700_000, 400_000),
         ("API call: cudaLaunchKernel", 400_000, 700_000, 400_000),
         ("kernel: side", None, 400_000, None),

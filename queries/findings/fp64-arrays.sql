@@ -56,7 +56,7 @@ large_kernels AS (
             AND regexp_matches(name, '(?:\blambda\(|Functor\w*<|ReduceOp<)(?:double|c10::complex<double>)')
     )
     HAVING sum(kernel_time_pct) >= $min_pct
-        -- Sums of a whole array and sparse products: an iterative solver or a test of convergence needs the digits.
+        -- Sums to one number and sparse products: an iterative solver or a test of convergence needs the digits.
         AND NOT EXISTS (
             FROM _steady_shapes
             WHERE regexp_matches(name, '(?:DeviceReduce\w*Kernel|dot_kernel|nrm2_kernel|csr\w*)<.*\bdouble\b')
