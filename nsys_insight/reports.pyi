@@ -2689,6 +2689,7 @@ class Reports:
             process_id: Operating system's process id
             device_id: CUDA device number within the process
             stream_id: CUDA stream, numbered by CUPTI
+            stream_name: Name that the program gives to it with NVTX (nvtxNameCudaStreamA); NULL without
             stream_type: null stream; default stream, which waits for the null stream and the null stream
                 for it; non-blocking stream; NULL when the trace does not say
             priority: Lower is more urgent; NULL when the trace does not say

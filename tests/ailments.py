@@ -619,7 +619,7 @@ def transforms(*, rows=40, runs=6_000, reads=False, host_ns=20_000, blocks=1):
     return run_steps(body)
 
 
-def rows_in_turn(*, names=("standardize(float *)",), grid=(1, 1, 1), runs=2_000, host_ns=20_000, count=400, mark=""):
+def rows_in_turn(*, names=("standardize(float *)",), grid=(1, 1, 1), runs=2_000, host_ns=20_000, count=100, mark=""):
     """Launch a short sequence again and again. `mark` is a range around all of it."""
     loop = Loop(Trace().gpu())
     start = loop.host.now

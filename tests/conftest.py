@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-import lzma
 import os
 import signal
 import sys
 import tempfile
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 from kept_connections import begin_test
-from opening import evaluate_rules, open_trace
+from opening import diagnose_with, evaluate_rules, open_trace, unpack
 from rule_tables import open_rules
+from sweeps import selection
 
 from nsys_insight.cli import ending
 from nsys_insight.model import template
@@ -27,6 +27,7 @@ from nsys_insight.model import template
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding
     from nsys_insight.facts.context import FactOptions
 
@@ -59,9 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    selection.has_sweeps = _takes_all(config)
     # Before the workers start, which use it.
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         _update_template()
+
+
+def _takes_all(config: pytest.Config) -> bool:
+    return config.getoption("--all") or any("::" in argument for argument in config.args)
 
 
 def _update_template() -> None:
@@ -83,7 +89,7 @@ def _update_template() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the sweeps and the slow tests, unless `--all` is given or a test is named on the command line."""
-    if config.getoption("--all") or any("::" in argument for argument in config.args):
+    if _takes_all(config):
         return
     selected: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
@@ -158,17 +164,9 @@ def sample() -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
-def capture(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def capture() -> Callable[[str], Path]:
     """Return a function that unpacks a capture of tests/data/odd."""
-    folder = tmp_path_factory.mktemp("captures")
-
-    @cache
-    def unpack(name: str) -> Path:
-        path = folder / f"{name}.sqlite"
-        path.write_bytes(lzma.decompress((REPOSITORY / "tests" / "data" / "odd" / f"{path.name}.xz").read_bytes()))
-        return path
-
-    return unpack
+    return lambda name: unpack(REPOSITORY / "tests" / "data" / "odd" / f"{name}.sqlite.xz")
 
 
 @pytest.fixture(scope="session")
@@ -195,6 +193,17 @@ def findings_of(
         return findings[key]
 
     return evaluate_once
+
+
+@pytest.fixture
+def diagnose_program(tmp_path: Path) -> Callable[..., Diagnosis]:
+    """Return a function that diagnoses a program of `ailments` with some rules."""
+
+    def diagnose(make: Callable[[], Any], *rules: str) -> Diagnosis:
+        with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
+            return diagnose_with(trace, *rules)
+
+    return diagnose
 
 
 @pytest.fixture(scope="module")

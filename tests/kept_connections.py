@@ -9,8 +9,12 @@ connection of its own. With `--all`, every session has its own.
 
 from __future__ import annotations
 
+import atexit
 import time
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -25,7 +29,6 @@ from nsys_insight.session.store import is_cached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.files import File
@@ -42,6 +45,19 @@ _test = SimpleNamespace(start_ns=0)
 def begin_test() -> None:
     """Begin a test: the files that it writes itself are read again each time."""
     _test.start_ns = time.time_ns()
+
+
+@cache
+def final_folder() -> Path:
+    """Return a folder of this process. No test changes the files in it once they are written."""
+    folder = TemporaryDirectory(prefix="final-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def is_in_final_folder(path: Path | str) -> bool:
+    """Return whether a file is in the final folder."""
+    return final_folder() in Path(path).parents
 
 
 @contextmanager
@@ -91,7 +107,8 @@ def _has_defaults(database: Database) -> bool:
 def _are_old_exports(paths: Sequence[Path], before_ns: int) -> bool:
     """Return whether these are small exports from before this time, without files in the cache folder."""
     return (
-        all(path.is_file() and path.suffix == ".sqlite" and path.stat().st_ctime_ns < before_ns for path in paths)
+        all(path.is_file() and path.suffix == ".sqlite" for path in paths)
+        and all(path.stat().st_ctime_ns < before_ns or (before_ns and is_in_final_folder(path)) for path in paths)
         and are_small_files(paths)
         and not any(map(is_cached, paths))
     )

@@ -24,7 +24,6 @@ def write_all(folder: Path) -> dict[str, Path]:
     return {
         "plain": make_full_trace().write(folder / "plain.sqlite"),
         "shuffled": make_full_trace().write(folder / "shuffled.sqlite", shuffle=1),
-        "with empty tables": make_full_trace().write(folder / "empty_tables.sqlite", lazy=False),
         "NULL columns": bare.write(folder / "null_columns.sqlite"),
         "missing columns": bare.write(folder / "missing_columns.sqlite", without_columns=OPTIONAL),
         "2025.3": make_full_trace(any_version=True).write(folder / "2025.sqlite"),

@@ -1,25 +1,27 @@
 """Open traces for tests.
 
-Traces of the repository and planted loops are opened once for all tests of a process. Tests do not change them.
+Traces of the repository, also packed ones, and planted loops are opened once for all tests of a process. Tests do not
+change them.
 """
 
 from __future__ import annotations
 
-import atexit
+import lzma
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import planted
-from kept_connections import keep_connections
+from kept_connections import final_folder, is_in_final_folder, keep_connections
 from oracle import is_permanent
 
 import nsys_insight
+from nsys_insight.diagnose import diagnosis
 from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate
 from nsys_insight.diagnose.findings import read_finding_rules
-from nsys_insight.diagnose.headline import NOTED_REPORT, read_headline
+from nsys_insight.diagnose.headline import NOTES, read_headline
 from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.ingest.scope import FULL_TRACE
 from nsys_insight.packs.step_options import AUTO
@@ -27,6 +29,7 @@ from nsys_insight.packs.step_options import AUTO
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding, Headline
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.trace import Trace
@@ -39,7 +42,7 @@ def open_trace(path: Path | str, *, is_final: bool = False, **scope: Any) -> Ite
     With `is_final`, nothing changes the file, although it was written just now.
     """
     selected_scope = FULL_TRACE.narrowed(**scope)
-    if is_permanent(path) or Path(path).parent in _planted_folders():
+    if is_permanent(path) or is_in_final_folder(path):
         yield _open_once(path, selected_scope)
         return
     with keep_connections(are_final=is_final):
@@ -56,26 +59,37 @@ def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
     return {finding.name: finding for finding in findings} | constructs
 
 
+def diagnose_with(trace: Trace, *names: str) -> Diagnosis:
+    """Diagnose a trace with some rules only: the headline, and the findings of these rules."""
+    return diagnosis.diagnose(trace, AUTO, choice=RuleChoice(names or ("launch-bound",)))
+
+
+@contextmanager
+def only_rules(*names: str) -> Iterator[None]:
+    """Let diagnoses, briefs and pages in the block have only these rules: all of them take most of a test's time."""
+    rules = RuleChoice(names).filter(read_finding_rules()) if names else ()
+    with patch.object(diagnosis, "read_finding_rules", lambda: rules):
+        yield
+
+
 def read_headline_of(trace: Trace) -> Headline:
     """Read the headline of a trace, without its findings."""
-    return read_headline(AnsweredReports(trace, AUTO, [NOTED_REPORT]))
+    return read_headline(AnsweredReports(trace, AUTO, NOTES))
 
 
 @cache
 def planted_path(name: str) -> Path:
     """Write one of `planted.ALL` once."""
-    return planted.ALL[name]().write(_planted_folder() / f"{name}.sqlite")
-
-
-def _planted_folders() -> list[Path]:
-    return [_planted_folder()] if _planted_folder.cache_info().currsize else []
+    return planted.ALL[name]().write(final_folder() / f"{name}.sqlite")
 
 
 @cache
-def _planted_folder() -> Path:
-    folder = TemporaryDirectory(prefix="planted-")
-    atexit.register(folder.cleanup)
-    return Path(folder.name)
+def unpack(packed: Path) -> Path:
+    """Unpack a trace of the repository once."""
+    path = final_folder() / packed.parents[1].name / packed.stem
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
+    return path
 
 
 @cache

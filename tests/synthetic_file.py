@@ -134,6 +134,8 @@ def _add_descriptions(trace: Trace, kind: Version) -> Tables:
     for pid, name in trace.processes.items():
         tables["PROCESSES"].append({"globalPid": MACHINE | pid << 24, "pid": pid, "name": name})
     first, last = extent(trace.rows)
+    # A range that ends with the capture was still open.
+    last += 1
     capture = {"startTime": 333_809_592, "stopTime": 333_809_592 + last, "duration": last - min(first, 0)}
     tables["ANALYSIS_DETAILS"].append({"globalVid": MACHINE, **capture})
     clock = "2026-01-02T03:04:05"

@@ -168,6 +168,7 @@ TABLES = {
         "nullStreamId! hwId! vmId! processId! deviceId! contextId! parentContextId isGreenContext"
     ),
     "TARGET_INFO_CUDA_STREAM": "streamId! hwId! vmId! processId! contextId! priority! flag!",
+    "TARGET_INFO_NVTX_CUDA_STREAM": "name:TEXT! hwId! vmId! processId! deviceId! contextId! streamId!",
     "TARGET_INFO_SYSTEM_ENV": "globalVid devStateName:TEXT! name:TEXT! nameEnum! value:TEXT!",
     "TARGET_INFO_SESSION_START_TIME": "utcEpochNs utcTime:TEXT localTime:TEXT",
     "ANALYSIS_DETAILS": "globalVid! duration! startTime! stopTime!",

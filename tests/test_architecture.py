@@ -24,7 +24,7 @@ QUERIES = PACKAGE.parent / "queries"
 # From the bottom to the top. Parts in one line do not import each other.
 LAYERS = """
     errors extras paths progress records version
-    own_files
+    own_files programs
     cache_folder
     outputs text
     sql

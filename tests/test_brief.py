@@ -8,9 +8,8 @@ from collections import Counter
 
 import pytest
 from command_line import REPOSITORY, run
-from opening import open_trace
+from opening import only_rules, open_trace
 from real_traces import REAL, path_of
-from sweeps import sweep
 from synthetic import Trace
 
 from nsys_insight.diagnose.bounded_text import write_short_diagnosis
@@ -95,8 +94,9 @@ def cleared(tmp_path_factory):
         host.copy("D2H", 4, runs=1_000, target="pageable", blocking=True)
         host.idle(30_000)
     path = tmp_path_factory.mktemp("brief") / "cleared.sqlite"
-    with open_trace(program.write(path)) as trace:
-        yield read_brief(trace, AUTO), program
+    with open_trace(program.write(path)) as trace, only_rules():
+        brief = read_brief(trace, AUTO)
+    return brief, program
 
 
 class TestPlantedProgram:
@@ -154,7 +154,7 @@ def test_without_steps_all_of_the_trace_is_counted(tmp_path):
     for number in range(7):
         host.launch(f"kernel_{number}(int)", runs=1_000 * (number + 1))
         host.idle(1_000 * (7 - number) ** 2)
-    with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+    with open_trace(program.write(tmp_path / "trace.sqlite")) as trace, only_rules():
         brief = read_brief(trace, AUTO)
     assert [(row["calls"], row["time_ns"]) for row in brief.operations] == [(1, 1_000 * n) for n in range(7, 0, -1)]
     assert "operations of the entire trace: 7 kernels, 28 µs" in write_brief(brief)
@@ -245,7 +245,8 @@ class TestCommand:
         assert re.search(r"^Others: .*, wall$", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", sweep(RANKS), ids=lambda path: getattr(path, "stem", ""))
+@pytest.mark.sweep
+@pytest.mark.parametrize("path", RANKS, ids=lambda path: path.stem)
 def test_ranks_have_their_own_lines(path):
     with open_trace(path) as trace:
         assert len(write_brief(read_brief(trace, AUTO))) <= 2_600

@@ -17,7 +17,7 @@ FAMILIES = {
 PROVENANCES = {
     "cuBLAS", "cuDNN", "CUTLASS", "CuTe", "Triton", "Inductor", "FlashAttention", "NCCL", "CUB/Thrust",
     "PyTorch native", "XLA", "CuPy", "Numba", "OpenACC", "OpenMP", "Kokkos", "RAJA", "SYCL", "TensorRT", "Julia",
-    "cuSPARSE", "cuFFT", "cuSOLVER", "hand-written",
+    "cuSPARSE", "cuFFT", "cuSOLVER", "Halide", "IREE", "Mojo", "cuTile", "hand-written",
 }  # fmt: skip
 
 CATALOGS = {"kernel_family": read_families(), "kernel_provenance": read_provenances()}

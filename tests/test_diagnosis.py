@@ -14,7 +14,7 @@ import planted
 import pytest
 from ailments import AILING, BF16, CURED, FAMILIES, LARGE, check_finding, graph_updates, run_steps
 from hypothesis import HealthCheck, given, settings
-from opening import evaluate_rules, open_trace, planted_path
+from opening import diagnose_with, evaluate_rules, open_trace, planted_path
 from pipeline_traces import PipelineRun
 from planted import Loop
 from rank_traces import Run
@@ -23,15 +23,12 @@ from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.diagnose import diagnosis as module
 from nsys_insight.diagnose.findings import list_reports, read_finding_rules
 from nsys_insight.diagnose.ranking import rank
-from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.diagnose.text import write_markdown
 from nsys_insight.model import views
 from nsys_insight.packs import library, step_options
 from nsys_insight.packs.rules import SEVERITIES
-from nsys_insight.packs.step_options import AUTO
 from nsys_insight.sql import names, parameters
 
 SAMPLES = ("churn", "decode_eager", "decode_graph_node", "decode_graph_whole")
@@ -374,8 +371,6 @@ SILENT = {
 
 # What must hold of every diagnosis is tested on these with all rules.
 _DIAGNOSED = (*SAMPLES, planted.launch_bound, late_rank, slow_launches)
-# Other tests need the diagnoses of these too.
-_ALSO_DIAGNOSED = (healthy_run, graphs_without_kernels, alternating_late_ranks, late_start)
 every_case = pytest.mark.parametrize(
     "case",
     [
@@ -407,33 +402,45 @@ def open_once(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def rules_by_case():
+    """Return the rules that tests ask about, by planted trace or sample."""
+    rules = {slightly_late_rank: ["one-block", "late-rank"], alternating_late_ranks: ["exposed-communication"]}
+    for name, case in FIRES.items():
+        for tested_case in (case, *SILENT[name]):
+            rules.setdefault(tested_case, []).append(name)
+    return rules
+
+
+@pytest.fixture(scope="module")
 def diagnose(open_once):
     """Give a function that diagnoses a planted trace or a sample once."""
     return cache(lambda case: open_once(case).diagnose())
 
 
 @pytest.fixture(scope="module")
-def write_headline(open_once):
-    """Give a function that writes the headline of a planted trace, without most findings."""
-    choice = RuleChoice(("launch-bound",))
-    return cache(lambda case: re.sub(r"\s+", " ", module.diagnose(open_once(case), AUTO, choice=choice).text(None)))
+def diagnose_tested(open_once, diagnose, rules_by_case):
+    """Give a function that diagnoses a planted trace once, with the rules that tests ask about, or with all."""
+
+    def diagnose_case(case):
+        if case in (*_DIAGNOSED, healthy_run):
+            return diagnose(case)
+        return diagnose_with(open_once(case), *rules_by_case.get(case, ()))
+
+    return cache(diagnose_case)
 
 
 @pytest.fixture(scope="module")
-def evaluate(open_once, diagnose):
-    """Give a function that evaluates all rules that a planted trace or a sample is in `FIRES` or `SILENT` for, once.
+def evaluate(open_once, diagnose_tested, rules_by_case):
+    """Give a function that evaluates the rules that tests ask about on a planted trace or a sample, once.
 
     A trace that is diagnosed anyway has the findings of its diagnosis.
     """
-    rules_by_case = {}
-    for name, case in FIRES.items():
-        for tested_case in (case, *SILENT[name]):
-            rules_by_case.setdefault(tested_case, []).append(name)
+    diagnosed = (*_DIAGNOSED, healthy_run, graphs_without_kernels, alternating_late_ranks, late_start)
 
     @cache
     def evaluate_case(case):
-        if case in _DIAGNOSED or case in _ALSO_DIAGNOSED:
-            return findings_by_name(diagnose(case))
+        if case in diagnosed:
+            return findings_by_name(diagnose_tested(case))
         return evaluate_rules(open_once(case), rules_by_case[case])
 
     return evaluate_case
@@ -475,7 +482,7 @@ def test_a_query_is_retried_when_duckdb_gives_up_on_its_connection(tmp_path, mon
 def test_every_finding_has_a_trace_on_which_it_fires_and_others_on_which_it_does_not():
     family_rules = [name for names_of_family in FAMILIES.values() for name in names_of_family]
     assert sorted(family_rules) == sorted(AILING) == sorted(CURED)
-    family_rules += ["recomputation", "invariant-array", "fp64-arrays"]  # test_needless_work.py
+    family_rules.append("recomputation")  # test_needless_work.py
     assert sorted([*FIRES, *family_rules]) == sorted([*SILENT, *family_rules]) == list(RULES)
 
 
@@ -647,8 +654,8 @@ def test_the_diagnosed_rank_is_the_one_that_the_others_wait_for(diagnose):
     assert diagnosis.answer().summary["run"]["rank"] == 1
 
 
-def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(diagnose):
-    diagnosis = diagnose(alternating_late_ranks)
+def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(diagnose_tested):
+    diagnosis = diagnose_tested(alternating_late_ranks)
     assert diagnosis.verdict == "waiting for other ranks"
     exposed = findings_by_name(diagnosis)["exposed-communication"]
     assert exposed.recoverable_ns < 0.2 * diagnosis.wall_ns
@@ -681,8 +688,8 @@ def server(*, pauses=20, pause=50_000_000, think=20_000):
     return run_steps(body, steps=60)
 
 
-def test_a_small_delay_of_a_rank_comes_after_larger_problems(diagnose):
-    findings = diagnose(slightly_late_rank).findings
+def test_a_small_delay_of_a_rank_comes_after_larger_problems(diagnose_tested):
+    findings = diagnose_tested(slightly_late_rank).findings
     severities = [SEVERITIES.index(finding.severity) for finding in findings]
     assert severities == sorted(severities)
     assert (findings[0].name, findings[-1].name) == ("one-block", "late-rank")
@@ -701,22 +708,22 @@ def test_cpu_work_of_each_step_is_no_symptom_of_outliers(open_once):
     assert "cpu-work" in {finding.name for finding in findings}
 
 
-def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose):
-    findings = findings_by_name(diagnose(late_start))
+def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose_tested):
+    findings = findings_by_name(diagnose_tested(late_start))
     for name in ("idle-at-start", "outside-steps"):
         assert (findings[name].recoverable_ns, findings[name].share_of) == (None, "trace")
         assert findings[name].wall_pct == pytest.approx(100 * 50 / 53.3, abs=1)
 
 
-def test_the_headline_says_what_most_of_the_trace_is_if_the_steps_are_a_small_part(diagnose, write_headline):
-    outside = diagnose(late_start).steps["outside"]
+def test_the_headline_says_what_most_of_the_trace_is_if_the_steps_are_a_small_part(diagnose_tested):
+    outside = diagnose_tested(late_start).steps["outside"]
     assert [(idle["host"], idle["gaps"]) for idle in outside["longest_idle"]] == [("cudaFree", 1)]
     assert outside["longest_idle"][0]["idle_ns"] == pytest.approx(50_000_000, rel=1e-3)
-    text = diagnose(late_start).text(None)
+    text = diagnose_tested(late_start).text(None)
     assert re.search(
         r"Only \d\.\d% of the trace is in steady steps; outside them, .* and idle for 50 ms \(mostly cudaFree\)", text
     )
-    text = write_headline(read_in_the_middle)
+    text = diagnose_tested(read_in_the_middle).text(None)
     assert re.search(r"outside them, the GPU is busy for .* of .*, and idle for 35 ms \(mostly read\)\.", text)
 
 
@@ -732,19 +739,19 @@ def two_benchmarks(*, second=8):
     return run_steps(body, steps=14 + second, sync=False)
 
 
-def test_the_headline_names_the_other_loops_of_the_program(diagnose, write_headline):
-    text = write_headline(two_benchmarks)
+def test_the_headline_names_the_other_loops_of_the_program(diagnose_tested):
+    text = diagnose_tested(two_benchmarks).text(None)
     # 14 iterations of two kernels of 0.8 ms, and 8 of three of 1 ms.
     kernel_ns = 14 * 1_600_000 + 8 * 3_000_000
     assert re.search(
         rf"Loop 1, 14 iterations of 1\.6\d ms each, holds {100 * 14 * 1_600_000 / kernel_ns:.0f}\.\d%", text
     )
-    assert diagnose(late_start).steps.get("other_loops") in (None, [])
-    assert diagnose(healthy_run).steps.get("other_loops") in (None, [])
+    assert diagnose_tested(late_start).steps.get("other_loops") in (None, [])
+    assert diagnose_tested(healthy_run).steps.get("other_loops") in (None, [])
 
 
-def test_another_loop_is_named_next_to_steps_of_half_of_the_trace(write_headline):
-    text = write_headline(partial(two_benchmarks, second=20))
+def test_another_loop_is_named_next_to_steps_of_half_of_the_trace(diagnose_tested):
+    text = diagnose_tested(partial(two_benchmarks, second=20)).text(None)
     assert re.search(r"\. Loop 1, 14 iterations of 1\.6\d ms each, holds 27\.\d% of the GPU time \(see loops\)", text)
     assert "Only" not in text
 
@@ -759,8 +766,8 @@ def test_the_headline_is_silent_about_the_rest_if_the_steps_are_most_of_the_trac
     "make",
     [planted.launch_bound, healthy_run, graphs_without_kernels, *sweep([planted.sync_bound, planted.allocating])],
 )
-def test_busy_and_idle_are_those_of_the_steps_that_were_planted(make, diagnose):
-    diagnosis = diagnose(make)
+def test_busy_and_idle_are_those_of_the_steps_that_were_planted(make, diagnose_tested):
+    diagnosis = diagnose_tested(make)
     steady_steps = [step for step in make().steps if step.phase == "steady"][: diagnosis.steps["steady_count"]]
     assert diagnosis.wall_ns == pytest.approx(sum(step.wall_ns for step in steady_steps) / len(steady_steps), rel=1e-6)
     busy_pct = 100 * sum(step.busy_ns for step in steady_steps) / sum(step.wall_ns for step in steady_steps)
@@ -817,8 +824,8 @@ def short_and_unknown_kernels():
     return run_steps(body, sync=False)
 
 
-def test_the_time_that_something_could_replace_is_not_called_unknown(diagnose):
-    diagnosis = diagnose(short_and_unknown_kernels)
+def test_the_time_that_something_could_replace_is_not_called_unknown(diagnose_tested):
+    diagnosis = diagnose_tested(short_and_unknown_kernels)
     assert diagnosis.status == "unjudged"
     assert diagnosis.replaceable_pct == pytest.approx(25, abs=1)
     assert diagnosis.unknown_pct == pytest.approx(75, abs=1)
@@ -842,23 +849,23 @@ def launched_one_by_one_with_a_late_kernel():
     return planted.planted(trace, loop)
 
 
-def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose):
-    diagnosis = diagnose(launched_one_by_one_with_a_late_kernel)
+def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose_tested):
+    diagnosis = diagnose_tested(launched_one_by_one_with_a_late_kernel)
     assert (diagnosis.status, diagnosis.verdict) == ("findings", "GPU-bound")
     assert "Healthy" not in diagnosis.text(500)
     assert re.search(r"% of a step, but the CPU does not launch ahead: [0-9]% of the operations", diagnosis.text(500))
 
 
-def test_time_in_other_calls_is_not_outside_of_calls(write_headline):
+def test_time_in_other_calls_is_not_outside_of_calls(diagnose_tested):
     # The host sets the parameters of graph nodes: 20 calls of 10 µs.
-    text = write_headline(graph_updates)
+    text = diagnose_tested(graph_updates).text(None)
     assert "trace.sqlite: host-bound" in text
     assert "it mostly does something other than launching" in text
     assert "outside CUDA calls" not in text
 
 
-def test_graphs_without_their_kernels_are_not_healthy(diagnose):
-    diagnosis = diagnose(graphs_without_kernels)
+def test_graphs_without_their_kernels_are_not_healthy(diagnose, diagnose_tested):
+    diagnosis = diagnose_tested(graphs_without_kernels)
     assert diagnosis.status == "unseen"
     assert "Healthy" not in diagnosis.text()
     assert "--cuda-graph-trace=node" in diagnosis.text(500)

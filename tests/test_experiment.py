@@ -13,8 +13,8 @@ import pytest
 from schemas import validate
 
 from nsys_insight.bench import measure
-from nsys_insight.bench.programs import CommandResult
 from nsys_insight.experiment import log as logs
+from nsys_insight.programs import CommandResult
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 

@@ -372,7 +372,11 @@ class TestHowNsysIsRun:
 
         pids = [int(pid) for pid in pid_file.read_text().split()]
         if number == signal.SIGINT:
-            assert not any(is_alive(pid) for pid in pids)
+            # A signal is delivered when the process is scheduled.
+            deadline = time.monotonic() + 5
+            while any(map(is_alive, pids)) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert not any(map(is_alive, pids))
         else:
             for pid in pids:
                 os.kill(pid, signal.SIGKILL)

@@ -43,8 +43,7 @@ def append(path, _):
         stream.write(bytes(4096))
 
 
-@pytest.mark.parametrize("change", [replace, overwrite, append])
-@pytest.mark.parametrize("report", ["top", "idle"])
+@pytest.mark.parametrize(("report", "change"), [("top", replace), ("idle", overwrite), ("top", append)])
 def test_a_changed_trace_gives_no_more_answers(path, other, change, report):
     with nsys_insight.open(path, use_cache=False) as trace:
         trace.answer("info")

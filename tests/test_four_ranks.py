@@ -5,9 +5,8 @@ Both are in tests/data/four_ranks/README.md.
 
 from __future__ import annotations
 
-import lzma
-
 import pytest
+from opening import unpack
 
 import nsys_insight
 from tests.conftest import REPOSITORY
@@ -16,19 +15,10 @@ PACKED = REPOSITORY / "tests" / "data" / "four_ranks"
 MIB = 1 << 20
 
 
-@pytest.fixture(scope="module")
-def open_run(tmp_path_factory):
+def open_run(name, *ranks):
     """Open some ranks of a run."""
-    folder = tmp_path_factory.mktemp("four_ranks")
-
-    def open_ranks(name, *ranks):
-        paths = [folder / f"{name}_rank{rank}.sqlite" for rank in ranks]
-        for path in paths:
-            if not path.exists():
-                path.write_bytes(lzma.decompress((PACKED / f"{path.name}.xz").read_bytes()))
-        return nsys_insight.open(paths, use_cache=False)
-
-    return open_ranks
+    paths = [unpack(PACKED / f"{name}_rank{rank}.sqlite.xz") for rank in ranks]
+    return nsys_insight.open(paths, use_cache=False)
 
 
 def read_lateness(trace):
@@ -41,7 +31,7 @@ def read_lateness(trace):
 
 
 @pytest.mark.parametrize(("run", "delay_ms"), [("ddp_late", 16.20 - 7.38), ("fsdp_late", 36.41 - 28.99)])
-def test_a_late_rank_is_named_with_its_steps_and_place(open_run, run, delay_ms):
+def test_a_late_rank_is_named_with_its_steps_and_place(run, delay_ms):
     with open_run(run, 0, 2) as trace:
         lateness = read_lateness(trace)
         (cause,) = trace.rows("SELECT host, place FROM ranks WHERE cause IS NOT NULL")
@@ -51,7 +41,7 @@ def test_a_late_rank_is_named_with_its_steps_and_place(open_run, run, delay_ms):
     assert (cause.host, cause.place) == ("CPU work", "data")
 
 
-def test_a_tensor_group_with_a_larger_batch_makes_the_other_one_wait(open_run):
+def test_a_tensor_group_with_a_larger_batch_makes_the_other_one_wait():
     with open_run("tensor_larger", 0, 1, 2, 3) as trace:
         lateness = read_lateness(trace)
         (groups,) = trace.sql("SELECT groups FROM rank_run").rows()[0]
@@ -61,7 +51,7 @@ def test_a_tensor_group_with_a_larger_batch_makes_the_other_one_wait(open_run):
     assert groups == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]
 
 
-def test_a_stage_with_more_layers_sets_the_pace(open_run):
+def test_a_stage_with_more_layers_sets_the_pace():
     with open_run("pipeline_larger", 0, 1, 2, 3) as trace:
         (pace,) = trace.rows("FROM _stage_pace")
     assert (pace.rank, round(pace.ratio, 1)) == (1, 2.0)
@@ -69,7 +59,7 @@ def test_a_stage_with_more_layers_sets_the_pace(open_run):
 
 
 @pytest.mark.slow
-def test_the_diagnosis_begins_with_the_long_stage(open_run):
+def test_the_diagnosis_begins_with_the_long_stage():
     with open_run("pipeline_larger", 0, 1, 2, 3) as trace:
         diagnosis = trace.diagnose()
     assert diagnosis.run.sentence.startswith("4 ranks: the stages of a pipeline are uneven: rank 1 is busy for 16.")
@@ -77,7 +67,7 @@ def test_the_diagnosis_begins_with_the_long_stage(open_run):
     assert diagnosis.findings[0].cure.text.startswith("Give that rank fewer layers")
 
 
-def test_an_expert_with_more_tokens_makes_the_others_wait(open_run):
+def test_an_expert_with_more_tokens_makes_the_others_wait():
     with open_run("experts_larger", 0, 1) as trace:
         lateness = read_lateness(trace)
     assert lateness.keys() == {1}
@@ -92,7 +82,7 @@ CALLS_US = {"AllReduce": 318.9, "AllGather": 658.3, "ReduceScatter": 660.8, "Bro
 BUS_MIB = {"AllReduce": 2 * 3 / 4 * 64, "AllGather": 3 * 64, "ReduceScatter": 3 * 64, "Broadcast": 64, "AlltoAll": 48}
 
 
-def test_bus_bandwidth_is_that_of_the_formulas_and_of_the_program(open_run):
+def test_bus_bandwidth_is_that_of_the_formulas_and_of_the_program():
     with open_run("sizes", 0, 1, 2, 3) as trace:
         rows = {(row["operation"], row["bytes"]): row for row in trace.answer("collectives").dicts()}
     for name, measured_us in CALLS_US.items():
@@ -101,7 +91,7 @@ def test_bus_bandwidth_is_that_of_the_formulas_and_of_the_program(open_run):
         assert row["bus_bytes_per_s"] == pytest.approx(expected, rel=0.05), name
 
 
-def test_without_all_ranks_a_bandwidth_is_unknown_or_has_a_note(open_run):
+def test_without_all_ranks_a_bandwidth_is_unknown_or_has_a_note():
     with open_run("sizes", 0, 2) as trace:
         answer = trace.answer("collectives")
         rows = {row["operation"]: row for row in answer.dicts() if row["bytes"] == 64 * MIB}

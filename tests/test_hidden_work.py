@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import lzma
 import sqlite3
-from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 from command_line import run
-from opening import open_trace
+from opening import evaluate_rules, open_trace
 from synthetic import Trace
 
 from nsys_insight.errors import TraceError
@@ -25,17 +24,15 @@ CAPTURES = REPOSITORY / "tests" / "data" / "odd"
 SAMPLES = REPOSITORY / "sample_traces"
 
 
-@pytest.fixture(scope="module")
-def diagnosis(capture):
-    """Give a function that returns the findings of a capture by code, with those below them."""
+@pytest.fixture
+def find(capture):
+    """Give a function that evaluates rules on a capture and returns their findings by code."""
 
-    @cache
-    def diagnose(name: str):
+    def evaluate(name: str, *codes: str):
         with open_trace(capture(name)) as trace:
-            findings = trace.diagnose().findings
-        return {member.code: member for finding in findings for member in (finding, *finding.also)}
+            return {finding.code: finding for finding in evaluate_rules(trace, codes).values()}
 
-    return diagnose
+    return evaluate
 
 
 def read(path: Path, query: str):
@@ -63,7 +60,7 @@ def wait_early_in_a_gap(tmp_path, returned: int) -> Path:
 # A graph that a kernel launches, on the device.
 
 
-def test_a_wait_for_kernels_without_rows_is_no_launch(capture, diagnosis):
+def test_a_wait_for_kernels_without_rows_is_no_launch(capture, find):
     path = capture("device_tail")
     kernels = read(
         path,
@@ -82,9 +79,9 @@ def test_a_wait_for_kernels_without_rows_is_no_launch(capture, diagnosis):
     with open_trace(path) as trace:
         longest = trace.answer("gaps").dicts()[:20]
     assert sum(row["host"] == "launched before the gap" for row in longest) == 19
-    finding = diagnosis("device_tail")["NSI106"]
+    finding = find("device_tail", "NSI106")["NSI106"]
     assert "what has no row, such as kernels that a kernel launches" in finding.evidence
-    assert not {"NSI101", "NSI102", "NSI104"} & diagnosis("device_tail").keys()
+    assert not find("device_tail", "NSI101", "NSI102", "NSI104")
 
 
 @pytest.mark.parametrize(("returned", "is_in_time"), [(90_000, True), (200_000, False)])
@@ -109,10 +106,10 @@ def test_a_stream_of_the_driver_has_a_large_number(capture):
 # A value in memory that a stream waits for.
 
 
-def test_a_wait_for_a_value_is_named(capture, diagnosis):
-    finding = diagnosis("flag")["NSI106"]
+def test_a_wait_for_a_value_is_named(capture, find):
+    finding = find("flag", "NSI106")["NSI106"]
     assert "streams of the program wait for a value in memory (cuStreamWaitValue32)" in finding.evidence
-    assert "NSI101" not in diagnosis("flag")
+    assert not find("flag", "NSI101")
     with open_trace(capture("flag")) as trace:
         notes = plan.make(trace).notes
     # ncu hung on this program.
@@ -148,7 +145,7 @@ def test_other_kernels_are_planned_without_those_of_conditional_graphs(capture, 
 # Graphs that are captured and instantiated in each step.
 
 
-def test_a_graph_that_is_instantiated_in_each_step_is_the_step(capture, diagnosis):
+def test_a_graph_that_is_instantiated_in_each_step_is_the_step(capture, find):
     path = capture("instantiate")
     ids = read(path, "SELECT DISTINCT graphId FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
     assert len(ids) == 30
@@ -156,7 +153,7 @@ def test_a_graph_that_is_instantiated_in_each_step_is_the_step(capture, diagnosi
         assert [row["iterations"] for row in trace.answer("loops").dicts()] == [30]
         steps = [step for step in trace.sql("FROM steps").to_dicts() if step["phase"] == "steady"]
     assert len(steps) == 29
-    finding = diagnosis("instantiate")["NSI118"]
+    finding = find("instantiate", "NSI118")["NSI118"]
     # The 60 launch calls between the start and the end of a capture launch nothing: they build the graph.
     calls = read(
         path,
@@ -208,8 +205,8 @@ def test_a_first_launch_that_waits_for_another_kernel_is_no_latency(capture):
     assert elements["launch latency", None]["path_pct"] < 1
 
 
-def test_a_launch_call_that_waits_is_not_preceded_by_work(capture, diagnosis):
-    finding = diagnosis("stack")["NSI104"]
+def test_a_launch_call_that_waits_is_not_preceded_by_work(capture, find):
+    finding = find("stack", "NSI104")["NSI104"]
     assert "The launch calls themselves take long" in finding.action
     ((longest,),) = read(
         capture("stack"),
@@ -222,7 +219,7 @@ def test_a_launch_call_that_waits_is_not_preceded_by_work(capture, diagnosis):
 # Virtual memory.
 
 
-def test_mapping_memory_is_allocation(capture, diagnosis):
+def test_mapping_memory_is_allocation(capture, find):
     path = capture("segments")
     with open_trace(path) as trace:
         answer = trace.answer("mallocs")
@@ -238,7 +235,7 @@ def test_mapping_memory_is_allocation(capture, diagnosis):
     assert not any("sizes are unknown" in note for note in answer.notes)
     idle = sum_idle(path)
     assert idle["allocation", "allocation"] > 10 * idle["launch", "API calls"]
-    assert "NSI701" in diagnosis("segments")
+    assert find("segments", "NSI701")
 
 
 # Steps of several streams.

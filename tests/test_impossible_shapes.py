@@ -12,52 +12,64 @@ GRIDS = [(0, 1, 1), (-5, 1, 1), (2**31 - 1, 2**31 - 1, 2**31 - 1), (2**31, 1, 1)
 BLOCKS = [(0, 1, 1), (1, 1, -1), (2_000, 1, 1), (1_024, 2, 1), (2**31 - 1, 2**31 - 1, 2**31 - 1)]
 
 
-def write(path, **shape):
+def write(path, **shapes):
+    """Write launches of kernels with these shapes, and of one with 8 blocks of 128 threads."""
     trace = Trace()
     host = trace.thread()
     for _ in range(20):
         host.launch("good", runs=1_000, grid=(8, 1, 1))
-        host.launch("bad", runs=1_000, **shape)
+        for name, shape in shapes.items():
+            host.launch(name, runs=1_000, **shape)
     return trace.write(path)
 
 
-@pytest.mark.parametrize("grid", GRIDS, ids=str)
-def test_an_impossible_grid_is_unknown(tmp_path, grid):
-    with nsys_insight.open(write(tmp_path / "t.sqlite", grid=grid)) as trace:
-        rows = trace.sql("SELECT DISTINCT name, grid_x, grid_y, grid_z, block_x FROM kernels ORDER BY ALL").rows()
-        assert rows == [("bad", None, None, None, 128), ("good", 8, 1, 1, 128)]
-        shapes = trace.sql(
-            """SELECT n.name, s.blocks_count, s.threads_per_block FROM launch_shapes AS s
-               JOIN kernel_names AS n USING (name_id) ORDER BY ALL"""
-        ).rows()
-        assert shapes == [("bad", None, 128), ("good", 8, 128)]
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    """Open a trace with all of these shapes."""
+    shapes = {f"grid {number}": {"grid": grid} for number, grid in enumerate(GRIDS)}
+    shapes |= {f"block {number}": {"block": block} for number, block in enumerate(BLOCKS)}
+    shapes |= {"registers -1": {"registers": -1}, "registers 256": {"registers": 256}}
+    shapes |= {"dynamic": {"dynamic_shared": 1 << 30}}
+    shapes |= {"most": {"grid": (2**31 - 1, 65_535, 65_535), "block": (16, 1, 64), "registers": 255}}
+    with nsys_insight.open(write(tmp_path_factory.mktemp("shapes") / "t.sqlite", **shapes)) as opened_trace:
+        yield opened_trace
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_an_impossible_block_is_unknown(tmp_path, block):
-    with nsys_insight.open(write(tmp_path / "t.sqlite", block=block)) as trace:
-        rows = trace.sql("SELECT DISTINCT name, grid_x, block_x, block_y, block_z FROM kernels ORDER BY ALL").rows()
-    assert rows == [("bad", 1, None, None, None), ("good", 8, 128, 1, 1)]
+def test_an_impossible_grid_is_unknown(trace):
+    rows = trace.sql("SELECT DISTINCT name FROM kernels WHERE grid_x IS NULL AND grid_y IS NULL AND grid_z IS NULL")
+    assert set(rows["name"]) == {f"grid {number}" for number in range(len(GRIDS))}
+    assert trace.sql("SELECT count(*) FROM kernels WHERE grid_x + grid_y + grid_z IS NULL").item() == 20 * len(GRIDS)
+    shapes = trace.sql(
+        """SELECT DISTINCT s.blocks_count, s.threads_per_block FROM launch_shapes AS s
+           JOIN kernel_names AS n USING (name_id) WHERE n.name LIKE 'grid %' OR n.name = 'good' ORDER BY ALL"""
+    ).rows()
+    assert shapes == [(8, 128), (None, 128)]
 
 
-@pytest.mark.parametrize(("column", "value"), [("registers", -1), ("registers", 256), ("dynamic_shared", 1 << 30)])
-def test_an_impossible_resource_is_unknown(tmp_path, column, value):
-    name = {"registers": "registers_per_thread", "dynamic_shared": "dynamic_shared_bytes"}[column]
-    with nsys_insight.open(write(tmp_path / "t.sqlite", **{column: value})) as trace:
-        rows = trace.sql(f"SELECT DISTINCT name FROM kernels WHERE {name} IS NULL").rows()
-    assert rows == [("bad",)]
+def test_an_impossible_block_is_unknown(trace):
+    rows = trace.sql("SELECT DISTINCT name FROM kernels WHERE block_x IS NULL AND block_y IS NULL AND block_z IS NULL")
+    assert set(rows["name"]) == {f"block {number}" for number in range(len(BLOCKS))}
+    assert trace.sql("SELECT count(*) FROM kernels WHERE block_x + block_y + block_z IS NULL").item() == 20 * len(
+        BLOCKS
+    )
 
 
-def test_the_most_that_cuda_allows_is_known(tmp_path):
-    path = write(tmp_path / "t.sqlite", grid=(2**31 - 1, 65_535, 65_535), block=(16, 1, 64), registers=255)
-    with nsys_insight.open(path) as trace:
-        rows = trace.sql("SELECT DISTINCT grid_x, block_z, registers_per_thread FROM kernels WHERE name = 'bad'").rows()
+def test_an_impossible_resource_is_unknown(trace):
+    for column, names in (
+        ("registers_per_thread", {"registers -1", "registers 256"}),
+        ("dynamic_shared_bytes", {"dynamic"}),
+    ):
+        assert set(trace.sql(f"SELECT name FROM kernels WHERE {column} IS NULL")["name"]) == names
+
+
+def test_the_most_that_cuda_allows_is_known(trace):
+    rows = trace.sql("SELECT DISTINCT grid_x, block_z, registers_per_thread FROM kernels WHERE name = 'most'").rows()
     assert rows == [(2**31 - 1, 64, 255)]
 
 
 @pytest.mark.parametrize("command", ["occupancy", "launch-configs", "convert", "diagnose"])
 def test_no_command_fails_on_a_product_beyond_64_bits(tmp_path, command):
-    path = write(tmp_path / "t.sqlite", grid=GRIDS[2], block=BLOCKS[-1])
+    path = write(tmp_path / "t.sqlite", bad={"grid": GRIDS[2], "block": BLOCKS[-1]})
     output = ("-o", tmp_path / "t.duckdb") if command == "convert" else ()
     result = run(command, path, *output)
     assert (result.returncode, "64 bits" in result.stderr) == (0, False)

@@ -24,7 +24,17 @@ FILL = ADD.replace("CUDAFunctor_add", "FillFunctor")
             "_ZN36_GLOBAL__N__1d15e978_4_k_cu_5916767c6hiddenEPf",
             "_ZN36_GLOBAL__N__9b819bd6_4_k_cu_5916767c6hiddenEPf",
         ),
+        # NVRTC's process ID and a hash of the time.
+        (
+            "_ZN41_GLOBAL__N__00000000_4_a_cu_6ce607d4_91006hiddenEPf",
+            "_ZN41_GLOBAL__N__00000000_4_a_cu_22dc5fc6_91636hiddenEPf",
+        ),
         ("add_b9c8473e_cuda_kernel_forward", "add_4c21d32e_cuda_kernel_forward"),
+        # Of the values of a Mojo function's parameters.
+        (
+            "m_scale_SIMD_DType_int_16A6AcB6A6AcBuAsAgAeBeBoA6A_53b4dad5811f6c5d",
+            "m_scale_SIMD_DType_int_16A6AcB6A6AcBuAsAgAeBeBoA6A_af26f5e961cff9ea",
+        ),
         (
             "__main__::add[abi:v1][abi:cw51cXTOR3W3Cw](Array<float, (int)1, C, mutable, aligned>, float)",
             "__main__::add[abi:v3][abi:cw51cXTMVuW1Ai_3d](Array<float, (int)1, C, mutable, aligned>, float)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import planted
 import pytest
-from opening import evaluate_rules, open_trace
+from opening import diagnose_with, evaluate_rules, open_trace
 from synthetic import MACHINE, Trace
 
 OTHER_PROCESS = MACHINE | 300 << 24
@@ -19,9 +19,10 @@ def launch_many():
     return trace
 
 
-def diagnose(trace, path):
-    with open_trace(trace.write(path)) as trace_session:
-        return trace_session.diagnose()
+def diagnose_loss(trace, path):
+    """Return the headline with the findings about what a capture has lost."""
+    with open_trace(trace.write(path)) as opened_trace:
+        return diagnose_with(opened_trace, "capture-problem")
 
 
 def find_losses(trace, path):
@@ -43,7 +44,7 @@ def test_a_process_without_cuda_is_no_loss(tmp_path):
 
 def test_the_note_of_every_ranged_capture_is_not_repeated(tmp_path):
     trace = planted.deep_queue().trace.diagnostic("Not all CUDA events might have been collected.")
-    assert "Not all CUDA events" not in diagnose(trace, tmp_path / "trace.sqlite").text(500)
+    assert "Not all CUDA events" not in diagnose_loss(trace, tmp_path / "trace.sqlite").text(500)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_processes_that_may_be_unrecorded_ranks_are_named(tmp_path, name, is_nam
     for row in trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]:
         row["shortName"] = row["demangledName"] = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
     trace.processes.update({100: "python3", 300: name})
-    text = diagnose(trace, tmp_path / "trace.sqlite").text(None)
+    text = diagnose_loss(trace, tmp_path / "trace.sqlite").text(None)
     assert ("what process 300 did on a GPU" in text) == is_named
     assert ("--trace-fork-before-exec=true" in text) == is_named
 
@@ -107,14 +108,14 @@ def make_trace_without_gpu_work(*, calls=(), traces_cuda=False, message=None):
     ],
 )
 def test_a_trace_without_gpu_work_has_the_reason(trace, reason, is_cuda_option_advised, tmp_path):
-    diagnosis = diagnose(make_trace_without_gpu_work(**trace), tmp_path / "trace.sqlite")
+    diagnosis = diagnose_loss(make_trace_without_gpu_work(**trace), tmp_path / "trace.sqlite")
     assert reason in diagnosis.text(None)
     assert ("nsys profile -t cuda" in diagnosis.text(None)) == is_cuda_option_advised
 
 
 def test_tracing_that_did_not_start_is_not_cured_by_a_smaller_capture(tmp_path):
     trace = make_trace_without_gpu_work(message="CUDA profiling might have not been started correctly.")
-    (finding,) = diagnose(trace, tmp_path / "trace.sqlite").findings
+    (finding,) = diagnose_loss(trace, tmp_path / "trace.sqlite").findings
     assert "Capture less at a time" not in finding.action
     assert "supports the CUDA version of the driver" in finding.action
 
@@ -126,7 +127,7 @@ def test_tracing_that_did_not_start_is_not_cured_by_a_smaller_capture(tmp_path):
 def test_copies_and_memsets_prove_that_the_gpu_worked(tmp_path, call, returns, is_lost):
     trace = Trace()
     trace.thread().call("cudaMalloc_v3020", takes=90_000_000).call(call, takes=2_000_000, returns=returns)
-    text = diagnose(trace, tmp_path / "trace.sqlite").text(None)
+    text = diagnose_loss(trace, tmp_path / "trace.sqlite").text(None)
     assert ("ran nothing on the GPU" in text) != is_lost
     assert ("1 copy or memset call returned success, but nothing that ran on the GPU" in text) == is_lost
     assert ("90 ms in cudaMalloc" in text) == is_lost
@@ -178,8 +179,9 @@ def test_the_error_of_launches_that_all_fail_has_a_remedy(tmp_path, error, remed
 
 def test_a_program_whose_launches_all_fail_is_not_judged_by_speed(tmp_path):
     trace, host = launches_that_fail(222)
-    diagnosis = diagnose(trace, tmp_path / "failed.sqlite")
+    with open_trace(trace.write(tmp_path / "failed.sqlite")) as failed_trace:
+        diagnosis = failed_trace.diagnose()
     assert [finding.code for finding in diagnosis.findings] == ["NSI903"]
     assert diagnosis.verdict == "no kernel ran"
     host.launch("k", runs=5_000_000)
-    assert diagnose(trace, tmp_path / "one_ran.sqlite").verdict != "no kernel ran"
+    assert diagnose_loss(trace, tmp_path / "one_ran.sqlite").verdict != "no kernel ran"

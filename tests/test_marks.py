@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_line import run
-from opening import open_trace
+from opening import only_rules, open_trace
 from synthetic import Trace
 
 from nsys_insight.cli.commands.capture import _explain_unmeasurable
@@ -118,9 +118,8 @@ cp {REPORT.with_suffix(".sqlite")} "${{2%.nsys-rep}}.sqlite"
 """)
     tool.chmod(0o755)
     program = write_program(tmp_path, NVTX_PROGRAM.replace("0.02", "0.001").replace('b"decode"', 'b"decode_step"'))
-    result = run(
-        "capture", "--also-without", "--", *program, cwd=tmp_path, env={"NSYS_INSIGHT_NSYS": str(tool)}
-    )  # fmt: skip
+    with only_rules():
+        result = run("capture", "--also-without", "--", *program, cwd=tmp_path, env={"NSYS_INSIGHT_NSYS": str(tool)})
     assert result.returncode == 0, result.stderr
     assert re.search(r"without nsys, a step takes [12]\.\d+ ms", result.stderr)
     assert re.search(

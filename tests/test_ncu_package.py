@@ -6,6 +6,7 @@ import json
 
 import pytest
 from command_line import run
+from sweeps import sweep
 
 from nsys_insight.errors import ToolError, TraceError
 from nsys_insight.ingest.ncu import report_blocks, report_reader
@@ -151,7 +152,7 @@ def test_texts_that_are_not_utf_8_are_escaped(package):
     assert launch.metrics[r"clock\udcfe"] == Metric(None, r"\udcfc", r"\udcfd")
 
 
-@pytest.mark.parametrize("format_name", ["table", "json", "markdown"])
+@pytest.mark.parametrize("format_name", ["table", "json", *sweep(["markdown"])])
 def test_a_report_without_usable_values_prints_no_number_for_them(package, format_name):
     report = write_metrics(
         package, "for name in METRICS: METRICS[name] = (float('nan'), '')", r"Action.name = lambda *_: '\udcff'"

@@ -182,8 +182,6 @@ def test_half_of_the_layers_are_computed_again(tmp_path):
     "program",
     [
         {},
-        {"rounds": 4},
-        {"evaluations": 2},
         {"evaluations": 2, "rounds": 2},
         # Which thread launches the backward pass is what tells the two apart.
         {"recomputed": 6, "backward_thread": False},

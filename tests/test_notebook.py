@@ -12,6 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from opening import open_trace
 from synthetic import Trace as Synthetic
 
 import nsys_insight
@@ -366,7 +367,7 @@ print(nsys_insight.open({str(REPOSITORY / "sample_traces" / "churn.sqlite")!r}).
 
 
 def test_plain_python_shows_what_the_terminal_shows(sample):
-    with nsys_insight.open(sample("decode_eager")) as trace:
+    with open_trace(sample("decode_eager")) as trace:
         table, diagnosis = repr(trace.answer("top")), repr(trace.diagnose())
     assert table.startswith("Kernels by GPU time\n")
     assert max(map(len, table.splitlines())) <= 100

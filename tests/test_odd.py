@@ -259,6 +259,6 @@ def test_a_wait_after_a_launch_does_not_create_the_context(capture):
     calls = "CUPTI_ACTIVITY_KIND_RUNTIME AS r JOIN StringIds AS s ON s.id = r.nameId"
     query = f"SELECT min(start) FROM {calls} WHERE value LIKE"
     assert count(path, f"{query} 'cudaLaunchKernel%'") < count(path, f"{query} 'cudaDeviceSynchronize%'")
-    text = run("diagnose", path).stdout
-    assert "NSI603" in text
-    assert "creation of the context" not in text
+    with open_trace(path) as trace:
+        finding = evaluate_rules(trace, ["idle-at-start"])["idle-at-start"]
+    assert "creation of the context" not in finding.action

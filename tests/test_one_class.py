@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from opening import diagnose_with
 from synthetic import Trace
 
 import nsys_insight
@@ -95,7 +96,7 @@ def test_a_kernel_has_a_class_per_launch_shape_and_the_diagnosis_reports_the_lon
     path = trace.write(tmp_path / "trace.sqlite")
     with nsys_insight.open(path, ncu=store.write(launches, tmp_path / "x.ncu.duckdb")) as session:
         classes_by_kernel = collect_classes(session)
-        text = session.diagnose().text(None)
+        text = diagnose_with(session, "hot-kernels").text(None)
     assert find_disagreements(classes_by_kernel) == {}
     assert {grid: classes_by_report["classify"] for (_, grid, _), classes_by_report in classes_by_kernel.items()} == {
         "64x1x1": "compute", "128x1x1": "memory", "256x1x1": "latency",

@@ -257,7 +257,7 @@ def test_no_command_touches_the_files_of_a_user(command, sample, tmp_path):
 
 def test_outputs_of_this_version_are_replaced(sample, tmp_path):
     """The second run of each command replaces what the first one wrote, and the last one leaves what a user added."""
-    trace = shutil.copy(sample("decode_eager"), tmp_path / "trace.sqlite")
+    trace = shutil.copy(sample("churn"), tmp_path / "trace.sqlite")
     commands = ["convert -o converted --force", "fleet -o facts --workers 1", "top -o top.csv"]
 
     def run_all():

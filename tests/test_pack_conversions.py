@@ -26,33 +26,32 @@ def path(tmp_path):
     return tmp_path / "trace.sqlite"
 
 
-@pytest.mark.parametrize(
-    ("name", "work"),
-    [
-        (CAST, "cast"),
-        ("void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda, LoadWithCast<1>>", "cast"),
-        ("cupy_copy__float64_float32", "cast"),
-        ("cupy_copy__float32_float32", "copy"),
-        (COPY, "copy"),
-        ("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>", "copy"),
-        ("void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float, 0, 1, 1>", "layout"),
-        ("input_transpose_kernel", "layout"),
-        ("ampere_sgemm_128x64_nn", "cuda cores"),
-        ("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(T1::Params)", "cuda cores"),
+def test_a_kernel_is_classified_by_its_name(path):
+    work_by_name = {
+        CAST: "cast",
+        "void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda, LoadWithCast<1>>": "cast",
+        "cupy_copy__float64_float32": "cast",
+        "cupy_copy__float32_float32": "copy",
+        COPY: "copy",
+        "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>": "copy",
+        "void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float, 0, 1, 1>": "layout",
+        "input_transpose_kernel": "layout",
+        "ampere_sgemm_128x64_nn": "cuda cores",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(T1::Params)": "cuda cores",
         # These compute: fused work, tensor cores, a convolution in a layout, and an addition that casts.
-        ("triton_poi_fused_add_clone_permute_select_3", None),
-        ("input_transpose_fusion_3", None),
-        (PRODUCT, None),
-        ("sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_execute_kernel", None),
-        ("sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n_tilesize128x128x32_stage3_execute_kernel", None),
-        ("void at::native::unrolled_elementwise_kernel<CUDAFunctor_add<float>, LoadWithCast<2>>", None),
-    ],
-)
-def test_a_kernel_is_classified_by_its_name(path, name, work):
+        "triton_poi_fused_add_clone_permute_select_3": None,
+        "input_transpose_fusion_3": None,
+        PRODUCT: None,
+        "sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_execute_kernel": None,
+        "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n_tilesize128x128x32_stage3_execute_kernel": None,
+        "void at::native::unrolled_elementwise_kernel<CUDAFunctor_add<float>, LoadWithCast<2>>": None,
+    }
     trace = Trace()
-    trace.thread().launch(name)
+    host = trace.thread()
+    for name in work_by_name:
+        host.launch(name)
     rows, _ = ask(trace.write(path))
-    assert [row["work"] for row in rows] == ([work] if work else [])
+    assert {row["name"]: row["work"] for row in rows} == {name: work for name, work in work_by_name.items() if work}
 
 
 def test_the_kernel_that_asks_is_the_next_one_on_the_stream_that_computes(path):

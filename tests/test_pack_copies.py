@@ -166,8 +166,3 @@ def test_a_batch_counts_once_and_has_a_note(tmp_path):
 def test_a_scope_narrows_what_is_counted(sample):
     rows, _ = ask(sample("decode_eager"), scope={"nvtx": "decode_step"})
     assert {(row["kind"], row["calls"]) for row in rows} == {("H2D", 32), ("D2H", 32)}
-
-
-@pytest.mark.parametrize("group_by", GROUPINGS)
-def test_no_copies(group_by, tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite"), group_by=group_by) == ([], ())

@@ -88,7 +88,3 @@ def test_under_nvtx_only_idle_time_inside_the_ranges_counts(sample):
     steps = [(r["start"], r["end"]) for r in oracle.nvtx_ranges(tables) if r["name"] == "decode_step"]
     expected = sum(max(0, min(end, b) - max(start, a)) for start, end in oracle.idle_gaps(tables)[0] for a, b in steps)
     assert sum(row["total_ns"] for row in rows) == expected
-
-
-def test_an_empty_trace_has_no_gaps(tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) == []

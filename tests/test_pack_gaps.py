@@ -124,16 +124,17 @@ def test_the_host_activity_is_the_longest_part_of_the_gap(name, sample):
         assert times[re.sub("^[a-z ]+: ", "", row["host"])] == row["host_ns"] == max(times.values()), row
 
 
-def planted(tmp_path, act, **options):
-    """Return the only gap: between `first` and `last`, of a thread that runs `act` in between."""
+def planted(tmp_path, *acts):
+    """Return the gap of each act, which a process runs between `first` and `last` on a GPU of its own."""
     trace = Trace()
-    host = trace.thread()
-    host.launch("first", api=1_000, queue=100, runs=10_000).sync(
-        "stream", waits=9_600
-    )  # idle from 11,100 on, back at 10,600
-    act(host)
-    rows, _ = ask(trace.write(tmp_path / "trace.sqlite", **options))
-    return next(row for row in rows if row["after_name"] == "last")
+    for gpu, act in enumerate(acts):
+        host = trace.thread(pid=100 + gpu, tid=100 + gpu, gpus=[gpu])
+        # Idle from 11,100 on, back at 10,600.
+        host.launch("first", api=1_000, queue=100, runs=10_000).sync("stream", waits=9_600)
+        act(host)
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"))
+    gaps_by_gpu = {row["gpu_id"]: row for row in rows if row["after_name"] == "last"}
+    return [gaps_by_gpu[gpu] for gpu in range(len(acts))]
 
 
 def twice_malloc(host):
@@ -143,9 +144,36 @@ def twice_malloc(host):
     )
 
 
-@pytest.mark.parametrize(
-    ("act", "host", "ns"),
-    [
+def launch_in_call(host):
+    host.kernel("busy", start=5_000, runs=3_000_000)
+    host.call("cudaLaunchCooperativeKernelMultiDevice_v9000", start=11_000, takes=9_000_000)
+    host.launch("last", start=4_000_000, api=1_000, queue=0, api_name="cuLaunchKernel")
+
+
+def call_the_system_in_calls(host):
+    start = host.idle(1_000).now
+    host.malloc(8, takes=10_000).free(takes=9_000)
+    host.osrt("ioctl", start=start + 1_000, takes=8_000).osrt("ioctl", start=start + 11_000, takes=7_000)
+    host.launch("last", api=1_000)
+
+
+def allocate_in_another_thread(host):
+    host.trace.thread(pid=host.pid, tid=999, now=11_000).malloc(8, takes=30_000)
+    host.idle(30_000).launch("last", api=1_000, queue=100)
+
+
+def allocate_across(start_ns, takes, launch_at):
+    """Allocate in or around a gap that starts at 1,005,000."""
+
+    def act(host):
+        host.kernel("busy", start=5_000, runs=1_000_000).malloc(8, start=start_ns, takes=takes)
+        host.launch("last", start=launch_at, api=1_000, queue=0, api_name="cuLaunchKernel")
+
+    return act
+
+
+def test_the_activity_of_the_host_is_reported_with_its_time(tmp_path):
+    cases = [
         # Idle from 11,100; launched at 40,600 for 1,000; starts 100 later.
         (lambda h: h.idle(30_000).launch("last", api=1_000, queue=100), "CPU work", 29_500),
         (lambda h: h.malloc(8, takes=20_000).idle(9_000).launch("last", api=1_000), "alloc: cudaMalloc", 19_500),
@@ -160,68 +188,39 @@ def twice_malloc(host):
         # The launch call returned before the gap: the kernel waited on the GPU.
         (lambda h: h.launch("last", start=2_000, api=1_000, queue=50_000, stream=13),
          "launched before the gap", 41_900),
-    ],
-)  # fmt: skip
-def test_the_activity_of_the_host_is_reported_with_its_time(act, host, ns, tmp_path):
-    row = planted(tmp_path, act)
-    assert (row["before_name"], row["host"], row["host_ns"]) == ("first", host, ns)
+        # A driver call inside a runtime call counts once.
+        (lambda h: h.idle(900).launch("last", api=20_000, driver="cuLaunchKernel"), "launch: cudaLaunchKernel", 20_000),
+        # A call around the launch call counts also if it began long before the gap.
+        (launch_in_call, "launch: cudaLaunchCooperativeKernelMultiDevice", 4_001_000 - 3_005_000),
+        # Calls are looked up by the millisecond. One ends and one begins in the gap.
+        (allocate_across(900_000, 200_000, 1_150_000), "alloc: cudaMalloc", 1_100_000 - 1_005_000),
+        (allocate_across(1_010_000, 995_000, 1_900_000), "alloc: cudaMalloc", 1_901_000 - 1_010_000),
+        # Operating system calls inside CUDA calls do not count, nor do calls of another thread.
+        (call_the_system_in_calls, "alloc: cudaMalloc", 10_000),
+        (allocate_in_another_thread, "CPU work", 29_500),
+        # Without the launch call the activity is unknown.
+        (lambda h: h.kernel("last", start=50_000), None, None),
+    ]  # fmt: skip
+    rows = planted(tmp_path, *(act for act, *_ in cases))
+    assert [(row["host"], row["host_ns"]) for row in rows] == [(host, ns) for _, host, ns in cases]
+    assert {row["before_name"] for row in rows} == {"first", "busy"}
+    assert [row["duration_ns"] for row in rows if row["thread_id"] is None] == [38_900]
 
 
-def test_a_driver_call_inside_a_runtime_call_counts_once(tmp_path):
-    row = planted(tmp_path, lambda h: h.idle(900).launch("last", api=20_000, driver="cuLaunchKernel"))
-    assert (row["host"], row["host_ns"]) == ("launch: cudaLaunchKernel", 20_000)
+def test_the_profiler_explains_a_gap_if_it_took_half_of_it(tmp_path):
+    def flush(takes, call_takes):
+        def act(thread):
+            thread.idle(500).trace.overhead("CUPTI Buffer flush", thread.now, thread.now + takes, thread)
+            thread.call("cudaFree_v3020", takes=call_takes).idle(5_000).launch("last", api=1_000, queue=100)
 
+        return act
 
-def test_a_call_around_the_launch_call_counts_also_when_it_began_long_before_the_gap(tmp_path):
-    def launch_in_call(host):
-        host.kernel("busy", start=5_000, runs=3_000_000)
-        host.call("cudaLaunchCooperativeKernelMultiDevice_v9000", start=11_000, takes=9_000_000)
-        host.launch("last", start=4_000_000, api=1_000, queue=0, api_name="cuLaunchKernel")
-
-    row = planted(tmp_path, launch_in_call)
-    assert (row["host"], row["host_ns"]) == ("launch: cudaLaunchCooperativeKernelMultiDevice", 4_001_000 - 3_005_000)
-
-
-@pytest.mark.parametrize(
-    ("start_ns", "takes", "launch_at", "ns"),
-    # Calls are looked up by the millisecond. One ends and one begins in the gap, which starts at 1,005,000.
-    [(900_000, 200_000, 1_150_000, 1_100_000 - 1_005_000), (1_010_000, 995_000, 1_900_000, 1_901_000 - 1_010_000)],
-)
-def test_calls_at_the_border_of_a_millisecond_count(start_ns, takes, launch_at, ns, tmp_path):
-    def across(host):
-        host.kernel("busy", start=5_000, runs=1_000_000).malloc(8, start=start_ns, takes=takes)
-        host.launch("last", start=launch_at, api=1_000, queue=0, api_name="cuLaunchKernel")
-
-    row = planted(tmp_path, across)
-    assert (row["host"], row["host_ns"]) == ("alloc: cudaMalloc", ns)
-
-
-def test_operating_system_calls_inside_api_calls_do_not_count(tmp_path):
-    def allocate_twice(host):
-        start = host.idle(1_000).now
-        host.malloc(8, takes=10_000).free(takes=9_000)
-        host.osrt("ioctl", start=start + 1_000, takes=8_000).osrt("ioctl", start=start + 11_000, takes=7_000)
-        host.launch("last", api=1_000)
-
-    row = planted(tmp_path, allocate_twice)
-    assert (row["host"], row["host_ns"]) == ("alloc: cudaMalloc", 10_000)
-
-
-@pytest.mark.parametrize(
-    ("takes", "call_takes", "host", "ns"),
-    [
-        (16_000, 20_000, "profiler: CUPTI Buffer flush", 16_000),
-        (5_000, 20_000, "free: cudaFree", 20_000),
-        (4_000_000, 5_000_000, "profiler: CUPTI Buffer flush", 4_000_000),
-    ],
-)
-def test_the_profiler_explains_a_gap_if_it_took_half_of_it(takes, call_takes, host, ns, tmp_path):
-    def flush(thread):
-        thread.idle(500).trace.overhead("CUPTI Buffer flush", thread.now, thread.now + takes, thread)
-        thread.call("cudaFree_v3020", takes=call_takes).idle(5_000).launch("last", api=1_000, queue=100)
-
-    row = planted(tmp_path, flush)
-    assert (row["host"], row["host_ns"]) == (host, ns)
+    rows = planted(tmp_path, flush(16_000, 20_000), flush(5_000, 20_000), flush(4_000_000, 5_000_000))
+    assert [(row["host"], row["host_ns"]) for row in rows] == [
+        ("profiler: CUPTI Buffer flush", 16_000),
+        ("free: cudaFree", 20_000),
+        ("profiler: CUPTI Buffer flush", 4_000_000),
+    ]
 
 
 def test_between_the_nodes_of_a_graph_the_host_is_not_late(tmp_path):
@@ -229,19 +228,6 @@ def test_between_the_nodes_of_a_graph_the_host_is_not_late(tmp_path):
     trace.thread().graph_launch(kernels=[("a", 1_000), ("b", 1_000)], api=50_000, queue=-40_000, gap=700)
     ((row,), _) = ask(trace.write(tmp_path / "trace.sqlite"))
     assert (row["duration_ns"], row["host"], row["host_ns"]) == (700, "launched before the gap", 700)
-
-
-def test_without_the_launch_call_the_activity_of_the_host_is_unknown(tmp_path):
-    row = planted(tmp_path, lambda h: h.kernel("last", start=50_000))
-    assert (row["duration_ns"], row["host"], row["host_ns"], row["thread_id"]) == (38_900, None, None, None)
-
-
-def test_calls_of_another_thread_do_not_explain_a_gap(tmp_path):
-    def two_threads(host):
-        host.trace.thread(tid=101, now=11_000).malloc(8, takes=30_000)
-        host.idle(30_000).launch("last", api=1_000, queue=100)
-
-    assert planted(tmp_path, two_threads)["host"] == "CPU work"
 
 
 def test_a_gap_is_idle_on_all_streams_and_for_all_processes_of_the_gpu(tmp_path):
@@ -255,15 +241,20 @@ def test_a_gap_is_idle_on_all_streams_and_for_all_processes_of_the_gpu(tmp_path)
     assert {(row["gpu_id"], row["start_ns"], row["end_ns"]) for row in rows} == {(0, 3_500, 10_001), (1, 4_500, 10_003)}
 
 
-@pytest.mark.parametrize(("sampling", "path"), [(30_000, "sample"), (5_000, "forward")])
-def test_the_nvtx_path_is_where_the_thread_was_for_most_of_the_gap(sampling, path, tmp_path):
-    def in_ranges(host):
-        with host.nvtx("sample"):
-            host.idle(sampling)
-        with host.nvtx("forward"):
-            host.idle(15_000).launch("last", api=1_000)
+def test_the_nvtx_path_is_where_the_thread_was_for_most_of_the_gap(tmp_path):
+    def sample_for(ns):
+        def act(host):
+            with host.nvtx("sample"):
+                host.idle(ns)
+            with host.nvtx("forward"):
+                host.idle(15_000).launch("last", api=1_000)
 
-    assert planted(tmp_path, in_ranges)["nvtx_path"] == path
+        return act
+
+    assert [row["nvtx_path"] for row in planted(tmp_path, sample_for(30_000), sample_for(5_000))] == [
+        "sample",
+        "forward",
+    ]
 
 
 def test_under_nvtx_gaps_are_cut_to_the_ranges(tmp_path):
@@ -310,10 +301,6 @@ def test_gaps_are_those_of_the_gpus_that_the_scope_uses(tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")
     assert {row["gpu_id"] for row in ask(path)[0]} == {0, 1}
     assert {row["gpu_id"] for row in ask(path, scope={"process": second.pid})[0]} == {1}
-
-
-def test_an_empty_trace_has_no_gaps(tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) == ([], ())
 
 
 class TestLookingUp:

@@ -70,12 +70,6 @@ def test_tokens_share_the_saving_of_a_step(tmp_path):
     assert ask(path, tokens_per_step=4)["saving_low_ns"] == pytest.approx(ask(path)["saving_low_ns"] / 4)
 
 
-def test_without_steps_there_is_nothing_to_capture(tmp_path):
-    from synthetic import Trace
-
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) is None
-
-
 @pytest.mark.slow
 def test_a_few_long_gaps_are_cpu_work_and_many_are_launch_overhead(tmp_path):
     def write_loop(think, after):

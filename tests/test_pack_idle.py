@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from opening import open_trace, planted_path
 from real_traces import REAL
 from strategies import traces
+from sweeps import sweep
 from synthetic import Trace
 
 from nsys_insight.facts import idle
@@ -244,7 +245,7 @@ def test_the_causes_of_a_step_add_up_to_its_idle_time(name, sample):
     assert all(idle_ns == sum_ns for idle_ns, sum_ns in rows)
 
 
-@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
+@pytest.mark.parametrize("name", ["decode_eager", *sweep(["decode_graph_node", "churn"])])
 def test_idle_and_classify_give_one_number_for_each_cause(name, sample):
     with open_trace(sample(name), steady=True) as trace:
         idle_ns, budget_ns = Counter(), Counter()
@@ -366,7 +367,3 @@ def test_without_its_launch_call_the_cause_is_unknown(tmp_path):
     del trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]
     idle_by_cause = ask(trace.write(tmp_path / "trace.sqlite"))
     assert idle_by_cause[0, "unknown", "not in the trace"] == 41_000 - 11_100
-
-
-def test_nothing_ran(tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) == {}

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace
 from strategies import traces
+from sweeps import sweep
 from synthetic import Trace
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -53,7 +54,7 @@ def path(tmp_path):
     return tmp_path / "trace.sqlite"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["churn", "decode_eager", *sweep(NAMES[2:])])
 def test_equals_plain_loops(name):
     assert_equal(ask(SAMPLES / f"{name}.sqlite")[0], oracle.read(SAMPLES / f"{name}.sqlite"))
 

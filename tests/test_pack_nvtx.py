@@ -210,8 +210,13 @@ def plan_waits_and_files():
     return trace
 
 
-def test_a_range_that_waits_for_a_busy_gpu_is_not_idle(tmp_path):
-    answer = ask_by_name(plan_waits_and_files(), tmp_path)
+@pytest.fixture(scope="module")
+def waits_and_files(tmp_path_factory):
+    return plan_waits_and_files().write(tmp_path_factory.mktemp("waits") / "trace.sqlite")
+
+
+def test_a_range_that_waits_for_a_busy_gpu_is_not_idle(waits_and_files):
+    answer = {name: row for (name, _), row in ask(waits_and_files).items()}
     for number in range(8):
         wait, file = answer[f"wait {number}"], answer[f"file {number}"]
         assert (wait["gpu_ns"], file["gpu_ns"], file["gpu_busy_during_ns"]) == (0, 0, 0)
@@ -232,27 +237,21 @@ def test_what_the_gpu_does_during_a_step_is_known_in_its_time_window_only(sample
         assert all(row["gpu_idle_during_ns"] is not None for row in trace.nvtx().to_dicts() if row["host_ns"])
 
 
-def test_the_scope_of_ranges_that_launch_nothing_has_their_idle_time(tmp_path):
-    path = plan_waits_and_files().write(tmp_path / "trace.sqlite")
-    with open_trace(path, nvtx="file #") as trace:
-        file_ns = sum(row["host_ns"] for (name, _), row in ask(path).items() if name.startswith("file"))
+def test_the_scope_of_ranges_that_launch_nothing_has_their_idle_time(waits_and_files):
+    with open_trace(waits_and_files, nvtx="file #") as trace:
+        file_ns = sum(row["host_ns"] for (name, _), row in ask(waits_and_files).items() if name.startswith("file"))
         assert {row["cause"]: row["time_ns"] for row in trace.idle().to_dicts()} == {"busy": 0, "launch": file_ns}
         assert [row["duration_ns"] for row in trace.gaps().to_dicts()] == [file_ns // 8] * 8
         assert trace.top().to_dicts() == []
         assert trace.answer("top").empty == "Nothing in this scope (--nvtx 'file #'): no GPU work was launched in it."
 
 
-@pytest.mark.parametrize(
-    ("pattern", "count"), [("file #", 8), ("file *", 8), ("f*#", 8), ("f…#", 8), ("file 3", 1), ("# #", 0)]
-)
-def test_a_number_sign_stands_for_any_number(tmp_path, pattern, count):
-    path = plan_waits_and_files().write(tmp_path / "trace.sqlite")
-    with open_trace(path) as trace:
-        if count:
-            assert trace.scope(nvtx=pattern).rows("SELECT range_count FROM scope")[0].range_count == count
-        else:
-            with pytest.raises(UsageError, match="no NVTX range is named"):
-                trace.scope(nvtx=pattern).idle()
+def test_a_number_sign_stands_for_any_number(waits_and_files):
+    with open_trace(waits_and_files) as trace:
+        for pattern, count in (("file #", 8), ("file *", 8), ("f*#", 8), ("f…#", 8), ("file 3", 1)):
+            assert trace.scope(nvtx=pattern).rows("SELECT range_count FROM scope")[0].range_count == count, pattern
+        with pytest.raises(UsageError, match="no NVTX range is named"):
+            trace.scope(nvtx="# #").idle()
 
 
 def test_an_ellipsis_that_fits_several_names_says_which(sample):
@@ -458,12 +457,18 @@ def write_nested(path, stacks, depth):
     return trace.write(path)
 
 
+@pytest.fixture(scope="module")
+def nested(tmp_path_factory):
+    return write_nested(tmp_path_factory.mktemp("nested") / "trace.sqlite", 1, TestDeepNesting.DEPTH)
+
+
+@pytest.fixture(scope="module")
+def shallow(tmp_path_factory):
+    return write_nested(tmp_path_factory.mktemp("shallow") / "trace.sqlite", 2, 64)
+
+
 class TestDeepNesting:
     DEPTH = 3_000
-
-    @pytest.fixture
-    def nested(self, tmp_path):
-        return write_nested(tmp_path / "trace.sqlite", 1, self.DEPTH)
 
     def test_the_text_of_paths_is_bounded_and_the_depth_is_exact(self, nested):
         with open_trace(nested) as trace:
@@ -494,16 +499,14 @@ class TestDeepNesting:
         for rows in (by_name, by_path):
             assert sum(row["own_host_ns"] for row in rows.values()) == inner_ns + 2 * self.DEPTH
 
-    def test_a_note_says_what_the_last_name_of_a_path_stands_for(self, nested, tmp_path):
-        shallow = write_nested(tmp_path / "shallow.sqlite", 2, 64)
+    def test_a_note_says_what_the_last_name_of_a_path_stands_for(self, nested, shallow):
         for report, options in (("nvtx", {"by": "path"}), ("top", {"group_by": "nvtx"})):
             for path, is_cut in ((nested, True), (shallow, False)):
                 with open_trace(path) as trace:
                     notes = trace.answer(report, **options).notes
                 assert any("… stands for all ranges inside the 64th" in str(note) for note in notes) == is_cut
 
-    def test_the_error_for_a_missing_path_says_how_deep_paths_have_names(self, nested, tmp_path):
-        shallow = write_nested(tmp_path / "shallow.sqlite", 2, 64)
+    def test_the_error_for_a_missing_path_says_how_deep_paths_have_names(self, nested, shallow):
         for path, is_cut in ((nested, True), (shallow, False)):
             result = run("top", path, "--nvtx", "level_70/level_72")
             assert result.returncode == 2

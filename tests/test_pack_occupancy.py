@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opening import open_trace
+from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
@@ -113,7 +114,7 @@ def test_kernels_that_ncu_profiled_have_its_occupancy(shared, name):
     )
 
 
-@pytest.mark.parametrize("name", ["churn", "decode_eager", "zoo_a"])
+@pytest.mark.parametrize("name", ["churn", "zoo_a", *sweep(["decode_eager"])])
 def test_the_occupancy_of_ncu_is_in_a_column(shared, name):
     ncu = shared / "traces" / "ncu" / f"{name}.ncu.raw.csv"
     with nsys_insight.open(shared / "traces" / f"{name}.25.sqlite", ncu=ncu) as session:

@@ -117,10 +117,6 @@ def test_a_scope_narrows_what_is_counted(sample):
     assert [(row["kernels"], row["copies"]) for row in rows.values()] == [(32 * 196, 64)]
 
 
-def test_nothing_ran(tmp_path):
-    assert ask(Trace().write(tmp_path / "trace.sqlite")) == ({}, ())
-
-
 def test_no_stream_is_busy_for_longer_than_the_scope(tmp_path):
     trace = Trace()
     host = trace.thread().range("step", 0, 2_000).range("step", 9_000, 11_000)

@@ -39,12 +39,12 @@ SCOPES = {
 every_pack = pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS.keys())
 
 
-def every_third_pack(first):
-    """Test every third report, from the first, second or third one; `--all` tests the others too."""
+def some_packs(first, step):
+    """Test every nth report, from the first, second, … one; `--all` tests the others too."""
     return pytest.mark.parametrize(
         "pack",
         [
-            pytest.param(pack, id=name, marks=() if index % 3 == first else pytest.mark.sweep)
+            pytest.param(pack, id=name, marks=() if index % step == first else pytest.mark.sweep)
             for index, (name, pack) in enumerate(PACKS.items())
         ],
     )
@@ -266,7 +266,7 @@ class TestAnswer:
                 assert rows == []
                 assert notes == ()
 
-    @every_third_pack(1)
+    @some_packs(1, step=3)
     def test_it_is_a_method(self, pack, ask, traces):
         frame = getattr(traces("plain"), pack.name.replace("-", "_"))()
         ((_, _, rows, _),) = ask(pack, "plain", make_questions=list_plain_question)
@@ -274,7 +274,7 @@ class TestAnswer:
 
 
 class TestSameAnswer:
-    @every_third_pack(0)
+    @some_packs(0, step=3)
     @pytest.mark.parametrize(
         ("left", "right"),
         [
@@ -282,10 +282,11 @@ class TestSameAnswer:
             *sweep([("sample", "sample, shuffled"), ("sample with graphs", "sample with graphs, shuffled")]),
         ],
     )
-    def test_for_any_order_of_rows(self, pack, ask, left, right):
-        assert_same(ask(pack, left), ask(pack, right))
+    def test_from_the_cache_and_for_any_order_of_rows(self, pack, ask, traces, left, right):
+        assert_same(ask(pack, left), ask(pack, right, use_cache=True))
+        assert traces(right, use_cache=True)._connection.files._strategies.cached
 
-    @every_third_pack(1)
+    @some_packs(1, step=3)
     @pytest.mark.parametrize("flag", ["nvtx", *sweep(name for name in SCOPES if name != "nvtx")])
     def test_in_every_scope_for_any_order_of_rows(self, pack, ask, flag):
         assert_same(
@@ -293,43 +294,32 @@ class TestSameAnswer:
             ask(pack, "shuffled", flag, make_questions=list_plain_question),
         )
 
-    @every_third_pack(2)
+    @some_packs(2, step=3)
     @pytest.mark.parametrize(("file_name", "shift"), [*sweep([("earlier", EARLIER)]), ("later", LATER)])
-    def test_for_any_shift_in_time(self, pack, ask, file_name, shift):
+    def test_copied_cell_by_cell_and_for_any_shift_in_time(self, pack, ask, traces, file_name, shift):
         times = {name for name in pack.columns if re.search("(^|_)(start|end)_ns$", name)}
 
         def shift_row(columns, row):
             cells = zip(columns, row, strict=True)
             return tuple(cell - shift if column.name in times and cell is not None else cell for column, cell in cells)
 
+        with without_extension():
+            answers = ask(pack, file_name, use_cache=None)
         shifted_answers = [
-            (p, columns, [shift_row(columns, row) for row in rows], n) for p, columns, rows, n in ask(pack, file_name)
+            (p, columns, [shift_row(columns, row) for row in rows], n) for p, columns, rows, n in answers
         ]
         assert_same(drop_capture_rows(ask(pack, "plain")), drop_capture_rows(shifted_answers))
+        assert not traces(file_name, use_cache=None)._connection.files._strategies.cached
 
-    @pytest.mark.sweep  # the later trace and the trace copied cell by cell have them too
-    @every_pack
-    def test_with_and_without_empty_tables(self, pack, ask):
-        assert_same(ask(pack, "plain"), ask(pack, "with empty tables"))
-
-    @every_third_pack(0)
+    @some_packs(3, step=6)
     def test_with_a_missing_and_with_a_null_column(self, pack, ask):
         assert_same(
             ask(pack, "NULL columns", make_questions=list_plain_question),
             ask(pack, "missing columns", make_questions=list_plain_question),
         )
 
-    @every_third_pack(1)
+    @some_packs(5, step=6)
     @pytest.mark.parametrize("version", [*sweep(["2023.4"]), "2022.2"])
     def test_for_any_version_of_nsys(self, pack, ask, version):
         newest, older = (ask(pack, name, make_questions=list_plain_question) for name in ("2025.3", version))
         assert_same(drop_capture_rows(newest), drop_capture_rows(older))
-
-    @every_third_pack(2)
-    def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
-        plain = ask(pack, "plain", make_questions=list_plain_question)
-        assert_same(plain, ask(pack, "plain", make_questions=list_plain_question, use_cache=True))
-        assert traces("plain", use_cache=True)._connection.files._strategies.cached
-        with without_extension():
-            assert_same(plain, ask(pack, "with empty tables", make_questions=list_plain_question, use_cache=None))
-        assert not traces("with empty tables", use_cache=None)._connection.files._strategies.cached

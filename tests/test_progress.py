@@ -18,6 +18,7 @@ from typing import ClassVar
 import duckdb
 import pytest
 from command_line import run
+from opening import only_rules
 
 import nsys_insight
 from nsys_insight import progress
@@ -219,7 +220,7 @@ class TestProgress:
             shares.append((text, task.percent))
 
         monkeypatch.setattr(progress, "show_task", show_task)
-        with nsys_insight.open(sample("churn"), use_cache=False) as trace:
+        with nsys_insight.open(sample("churn"), use_cache=False) as trace, only_rules():
             trace.diagnose()
         assert ("answering questions", 100) in shares
 

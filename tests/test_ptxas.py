@@ -85,6 +85,32 @@ def test_registers_after_linking_replace_those_of_one_file():
     assert [row["limited_by"] for row in rows] == ["registers", "registers"]
 
 
+# As nvJitLink of CUDA 13 prints it, here for PTX that it compiles first.
+LINKED_AT_RUN_TIME = [
+    "ptxas info    : Compiling entry function 'k' for 'sm_90'",
+    "ptxas info    : Function properties for k",
+    "ptxas         .     8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads",
+    "ptxas info    : Used 24 registers, used 1 barriers, 4000 bytes smem",
+    "info    : 0 bytes gmem",
+    "info    : Function properties for 'k':",
+    "info    : used 100 registers, used 1 barriers, 168 stack, 5024 bytes smem, 536 bytes cmem[0], 0 bytes lmem",
+]
+
+
+@pytest.mark.parametrize(("first", "spilled_bytes"), [(0, 4), (4, None)])
+def test_the_log_of_a_link_at_run_time_is_one_of_nvlink(first, spilled_bytes):
+    (row,), _ = ask(LINKED_AT_RUN_TIME[first:], block=128, architecture="sm_90")
+    values = [row[key] for key in ("registers_per_thread", "stack_bytes", "static_shared_bytes", "spill_store_bytes")]
+    assert values == [100, 168, 4000, spilled_bytes]
+
+
+def test_a_warning_without_a_kernel_is_a_note():
+    text = "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry."
+    rows, notes = ask([*[f"ptxas info    : {text}"] * 2, *entry(), *entry("other")], block=128)
+    assert [row["reading"] for row in rows if text in (row["reading"] or "")] == []
+    assert notes == (f"ptxas does not name the kernel of this: {text}",)
+
+
 def test_output_of_the_linker_without_a_target_is_that_of_the_compiled_architecture():
     linked = [line.replace(" (target: sm_90)", "") for line in LINKED[3:]]
     (usage,) = read_usages([*entry(registers=24), *linked])
@@ -265,11 +291,34 @@ def test_more_registers_than_ptxas_printed_may_be_those_of_a_called_function():
     assert reading.startswith("the trace ran it with 31 registers: a different build, or it calls functions of other")
 
 
-def test_a_kernel_of_an_unnamed_namespace_is_found_in_a_build_of_another_folder(tmp_path):
+@pytest.mark.parametrize(
+    ("traced", "compiled"),
+    [
+        (
+            "_ZN36_GLOBAL__N__1d15e978_4_k_cu_5916767c6hiddenEPf",
+            "_ZN36_GLOBAL__N__9b819bd6_4_k_cu_5916767c6hiddenEPf",
+        ),
+        # Of a file without other functions, two compilations by nvcc, with -rdc=true, and by NVRTC.
+        (
+            "_ZN41_GLOBAL__N__1297e966_4_h_cu_e0bbe2e4_99976hiddenEPf",
+            "_ZN42_GLOBAL__N__1297e966_4_h_cu_e0bbe2e4_101586hiddenEPf",
+        ),
+        (
+            "__nv_static_30__1297e966_4_h_cu_e0bbe2e4_9997__ZN41_GLOBAL__N__1297e966_4_h_cu_e0bbe2e4_99976hiddenEPf",
+            "__nv_static_31__1297e966_4_h_cu_e0bbe2e4_10076__ZN42_GLOBAL__N__1297e966_4_h_cu_e0bbe2e4_100766hiddenEPf",
+        ),
+        (
+            "_ZN41_GLOBAL__N__00000000_4_a_cu_6ce607d4_91006hiddenEPf",
+            "_ZN41_GLOBAL__N__00000000_4_a_cu_22dc5fc6_91636hiddenEPf",
+        ),
+    ],
+)
+def test_a_kernel_of_an_unnamed_namespace_is_found_in_another_build(traced, compiled, tmp_path):
     trace = Trace().gpu()
-    trace.thread().launch("hidden(float *)", short_name="_ZN36_GLOBAL__N__1d15e978_4_k_cu_5916767c6hiddenEPf")
-    lines = entry("_ZN36_GLOBAL__N__9b819bd6_4_k_cu_5916767c6hiddenEPf")
-    other_lines = entry("_ZN36_GLOBAL__N__2222222d_4_k_cu_5916767c6hiddenEPf")
+    trace.thread().launch("hidden(float *)", short_name=traced)
+    lines = entry(compiled)
+    path_hash = compiled.partition("_GLOBAL__N__")[2][:8]
+    other_lines = entry(compiled.replace(path_hash, "2222222d"))
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         rows, _ = ask(lines, trace=session)
         # Of two files of one name, the trace does not tell which one it is.

@@ -9,7 +9,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from grid_traces import GridRun
-from opening import open_trace
+from opening import evaluate_rules, open_trace
 from rank_traces import ALL_REDUCE, Run, describe_payloads, payload
 from synthetic import Trace
 
@@ -157,7 +157,7 @@ def test_a_delay_is_at_most_what_the_others_would_save(tmp_path):
     assert rows[1]["waiting_ns"] > 6 * MS
     assert rows[0]["cost_ns"] == pytest.approx(5 * MS, rel=0.02)
     with open_trace(path) as trace:
-        (late,) = [finding for finding in trace.diagnose().findings if finding.name == "late-rank"]
+        late = evaluate_rules(trace, ["late-rank"])["late-rank"]
     assert late.recoverable_ns == pytest.approx(5 * MS, rel=0.02)
     assert late.saving_low_ns == pytest.approx(5 * MS, rel=0.02)
     assert late.values["stretch_ns"] == pytest.approx(11.1 * MS, rel=0.02)

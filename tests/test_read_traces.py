@@ -6,19 +6,25 @@ import re
 
 import pytest
 from command_line import run
-from opening import open_trace
+from opening import only_rules, open_trace
 from synthetic import Trace
 
 MS = 1_000_000
 APP = "/work/app"
 
 
-def read_text(command, trace, folder, *options):
-    """Return what a command prints about a trace, notes included, in one line."""
-    path = trace.write(folder / "trace.sqlite")
-    result = run(command, path, *options)
+def read_text(command, trace, folder, *options, rules=()):
+    """Return what a command with these rules prints about a trace, notes included, in one line."""
+    path = trace.write(folder / "trace.sqlite") if folder else trace
+    with only_rules(*rules):
+        result = run(command, path, *options)
     assert result.returncode == 0, result.stderr
     return " ".join((result.stdout + result.stderr).split())
+
+
+@pytest.fixture(scope="module")
+def idle_path(tmp_path_factory):
+    return without_gpu_work().write(tmp_path_factory.mktemp("idle") / "trace.sqlite")
 
 
 def without_gpu_work(*settings):
@@ -45,7 +51,8 @@ def wait_for_late_starts():
 def test_a_kernel_that_starts_late_waits_for_no_host(tmp_path):
     with open_trace(wait_for_late_starts().write(tmp_path / "trace.sqlite")) as trace:
         times = {row["host"]: row["time_ns"] for row in trace.idle().to_dicts()}
-        diagnosis = trace.diagnose()
+        with only_rules():
+            diagnosis = trace.diagnose()
     assert times["launch latency"] == pytest.approx(11 * 2 * MS)
     assert times["wait"] == pytest.approx(11 * 25_500)
     text = diagnosis.text(None)
@@ -66,7 +73,7 @@ def test_samples_of_a_function_count_together_whoever_called_it(tmp_path):
         host.sample(2 * MS + number * MS, ("parse", APP), *callers)
     host.now = 110 * MS
     host.launch("k", runs=MS)
-    text = read_text("diagnose", trace, tmp_path)
+    text = read_text("diagnose", trace, tmp_path, rules=["idle-at-start"])
     assert "of 100 CPU samples in this time: 100.0% in parse (app)" in text
 
 
@@ -79,16 +86,16 @@ def test_cuda_was_traced_if_only_the_type_of_events_says_it(tmp_path):
     assert "-t cuda" not in text
 
 
-@pytest.mark.parametrize("options", [(), ("--format", "markdown")])
-def test_an_option_of_nsys_is_advised_once(options, tmp_path):
-    text = read_text("diagnose", without_gpu_work(), tmp_path, *options)
-    assert text.count("nsys profile -t cuda") == 1
+def test_an_option_of_nsys_is_advised_once(idle_path):
+    for options in ((), ("--format", "markdown")):
+        text = read_text("diagnose", idle_path, None, *options)
+        assert text.count("nsys profile -t cuda") == 1
 
 
 @pytest.mark.parametrize("arguments", [("steps",), ("loops",), ("steps", "--step-range", "no such range")])
-def test_a_report_about_steps_says_that_there_is_no_gpu_work(arguments, tmp_path):
+def test_a_report_about_steps_says_that_there_is_no_gpu_work(arguments, idle_path):
     command, *options = arguments
-    text = read_text(command, without_gpu_work(), tmp_path, *options)
+    text = read_text(command, idle_path, None, *options)
     assert "no GPU work" in text
     assert "--step-range" not in text
 
@@ -101,8 +108,8 @@ def test_a_gpu_whose_work_is_not_recorded_is_not_called_unused(tmp_path):
     assert "gpus not used 1" in read_text("info", trace, tmp_path)
 
 
-def test_the_brief_counts_no_processes_of_which_none_used_cuda(tmp_path):
-    assert "0 processes" not in read_text("brief", without_gpu_work(), tmp_path)
+def test_the_brief_counts_no_processes_of_which_none_used_cuda(idle_path):
+    assert "0 processes" not in read_text("brief", idle_path, None)
 
 
 # The brief ------------------------------------------------------------------------------------------------------------
@@ -142,8 +149,9 @@ def test_a_call_that_returns_at_once_does_not_wait(tmp_path):
 
 
 def test_calls_that_do_not_wait_are_not_why_launches_are_late(tmp_path):
-    text = read_text("diagnose", launch_on_another_stream(), tmp_path)
+    text = read_text("diagnose", launch_on_another_stream(), tmp_path, rules=["many-launches"])
     assert "launch-bound" in text
+    assert "NSI102" in text
     assert "waits about as often as it launches" not in text
 
 

@@ -25,7 +25,7 @@ import planted as plans
 import pytest
 from kept_connections import keep_connections
 from markdown_it import MarkdownIt
-from opening import open_trace, planted_path
+from opening import only_rules, open_trace, planted_path
 from synthetic import Trace
 
 import nsys_insight
@@ -174,7 +174,12 @@ def open_by_name(tmp_path_factory):
 @pytest.fixture(scope="module")
 def gather_by_name(open_by_name):
     """Return a function that gathers the content of a trace, once."""
-    return cache(lambda name: content.gather(open_by_name(name), AUTO))
+
+    def gather(name):
+        with only_rules() if name in ("nothing", "kernels only") else nullcontext():
+            return content.gather(open_by_name(name), AUTO)
+
+    return cache(gather)
 
 
 @pytest.fixture(scope="module")

@@ -60,6 +60,13 @@ class TestSmallBlocks:
             [expected] if expected else []
         )
 
+    @pytest.mark.parametrize(("provenance", "count"), [("Halide", 1), ("Mojo", 1), ("IREE", 0), ("cuTile", 0)])
+    def test_the_program_chooses_the_blocks_of_some_compilers(self, provenance, count, run_rule):
+        names = [{"name": shape()["name"], "provenance": provenance}]
+        rows = run_rule("small-blocks", _steady_shapes=[shape(threads=16)], kernel_names=names, gpus=[H100],
+                        _step_totals=[STEP])  # fmt: skip
+        assert len(rows) == count
+
     def test_a_gpu_that_the_trace_does_not_describe(self, run_rule):
         shapes, unknown = [shape(threads=16, blocks=1_000_000)], {"clock_hz": None, "sm_count": None}
         names = [{"name": "other", "provenance": "cuBLAS"}]
@@ -403,6 +410,7 @@ REPLACEMENTS = {
 }
 MASK = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
 KEYS = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
+MERGE = "void cub::detail::merge_sort::DeviceMergeSort{}Kernel<cub::detail::merge_sort::policy_hub<float *>>(bool)"
 PRODUCT = "16-bit matrix product"
 
 
@@ -438,13 +446,109 @@ def write_value(value):
         ),
         (
             "Buffers are cleared one by one",
-            {"calls": 8, "size_bytes": 4096, "before": "memset", "after": "memset"},
+            {"calls": 8, "construct_calls": 8, "size_bytes": 4096, "before": "memset", "after": "memset"},
             [
                 {"calls": 4},
                 {"size_bytes": 4 << 20},
                 {"before": "scale", "after": "scale"},
-                {"after": "LU factorization"},
+                {"constructs": ["LU factorization", "memset"], "counts": {"LU factorization": 2, "memset": 8}},
+                {"constructs": ["memset", "top-k selection"], "counts": {"memset": 8, "top-k selection": 60}},
                 {"in_graph_pct": 50},
+            ],
+        ),
+        (
+            # The shape of auditor's sorts; two sorts are one by two keys.
+            "Arrays of one size are sorted again and again in a step",
+            {
+                "name": MERGE.format("BlockSort"), "calls": 3, "construct_ns": 600_000, "construct_pct": 60,
+                "step_busy_pct": 95,
+            },
+            [
+                {"calls": 2},
+                {"name": MERGE.format("Merge")},
+                {"construct_ns": 149_999},
+                {"construct_pct": 47},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Arrays of one size are sorted several times in a step",
+            {
+                "name": KEYS.format("float").replace("Onesweep", "Histogram"), "framework": "cupy", "calls": 3,
+                "construct_ns": 150_000, "construct_pct": 60, "step_busy_pct": 95,
+            },
+            [
+                {"name": KEYS.format("float")},
+                {"calls": 2},
+                {"construct_ns": 149_999},
+                {"construct_pct": 47},
+                {"framework": "pytorch"},
+            ],
+        ),
+        (
+            "Numbers are sorted by comparisons",
+            {
+                "name": MERGE.format("Merge"), "construct_pct": 5, "step_busy_pct": 75,
+                "counts": {"merge sort or sorted search": 20},
+            },
+            [{"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")}],
+        ),
+        (
+            "The result of a reduction is read back to the host",
+            {
+                "calls": 60, "read_back_pct": 100, "read_back_bytes": 4, "idle_before_ns": 1,
+                "counts": {"reduction by CUB": 60},
+            },
+            # What nonzero counts is the size of its result.
+            [{"counts": {"reduction by CUB": 60, "selection by CUB": 120}}, {"read_back_bytes": 65}, {"calls": 3}],
+        ),
+        (
+            "Elements are selected into arrays whose size the host must know",
+            {"calls": 2, "before": "D2H copy", "read_back_pct": 0, "idle_before_ns": 1},
+            [{"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1}],
+        ),
+        (
+            "Overlapping boxes are suppressed in many small calls",
+            {
+                "name": "void vision::ops::<unnamed>::nms_kernel_impl<float>(int)", "calls": 2, "construct_calls": 4,
+                "avg_ns": 9_000,
+            },
+            [
+                {"name": "vision::ops::<unnamed>::gather_keep_from_mask(bool *)"},
+                {"construct_calls": 2},
+                {"avg_ns": 200_000},
+            ],
+        ),
+        (
+            # Beam search: the selections of one word need nothing of each other.
+            "Top-k selections are read back one after another",
+            {
+                "name": "void at::native::mbtopk::fill<unsigned int, unsigned int>(T1 *, T1, T2)", "calls": 8,
+                "constructs": [PRODUCT], "counts": {"read-back of a scalar": 16, PRODUCT: 13},
+            },
+            [
+                {"calls": 7},
+                {"name": "void at::native::mbtopk::computeDigitCumSum<unsigned int>(T1)"},
+                {"counts": {"read-back of a scalar": 7, PRODUCT: 13}},
+                # A token each, and a router of experts in each layer.
+                {"counts": {"read-back of a scalar": 16, PRODUCT: 16}},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Packed weights are unpacked again in each step",
+            {
+                "calls": 8, "avg_ns": 2_000, "construct_calls": 64, "construct_ns": 50_000, "constructs": [PRODUCT],
+                "counts": {PRODUCT: 32}, "times": {"PyTorch copy or cast": 50_000},
+            },
+            [
+                {"avg_ns": 1_999},
+                {"counts": {PRODUCT: 12}},
+                {"constructs": [], "counts": {}},
+                {"times": {"PyTorch copy or cast": 49_999}},
+                {"has_backward": True},
+                {"has_steps": False},
             ],
         ),
         (
@@ -767,30 +871,44 @@ def test_exposed_collectives(name, rows, tables, is_found, run_rule):
     assert len(findings) == is_found
 
 
-@pytest.mark.parametrize(
-    ("sizes", "is_found"), [([1, 1], True), ([1, 8], True), ([8, 8, 8, 1], False), ([8, 8], False)]
-)
-def test_flags_that_are_read_back_are_branches(sizes, is_found, run_rule):
-    """Half of the steps must have one."""
+def read_flags(run_rule, sizes, *, thread_id=1, kernel="forward"):
+    """Run the rule on reads of these sizes, one per step, by a thread that launched a kernel."""
     windows = [{**WINDOWS[0], "step": step, **{
         f"{side}{end}_ns": 1_000_000 * (step + (end == "end")) for side in ("", "host_") for end in ("start", "end")
     }} for step in range(len(sizes))]  # fmt: skip
     rows = [
         {"process_id": 1, "device_id": 0, "start_ns": step * 1_000_000 + 1_000, "end_ns": 1_000_000 * step + 2_000,
          "copy_end_ns": step * 1_000_000 + 2_000, "copy_kind": "D2H", "copy_bytes": size, "size_bytes": size,
-         "correlation_id": step}
+         "correlation_id": step, "thread_id": thread_id}
         for step, size in enumerate(sizes)
     ]  # fmt: skip
     steps = [{"gpu_idle_ns": 100_000, "phase": "steady"}]
-    call = {"process_id": 1, "thread_id": 1, "correlation_id": 0, "start_ns": 0, "end_ns": 1}
-    rows = run_rule(
+    call = {"process_id": 1, "thread_id": thread_id, "correlation_id": 0, "start_ns": 0, "end_ns": 1, "name_id": 0}
+    return run_rule(
         "graph-break", waits=rows, memcpys=rows, frameworks=[{"framework": "pytorch", "is_program": True}],
-        kernel_events=kernels(BF16), kernel_names=PRODUCTS_AND_COLLECTIVES, api_calls=[call],
-        nvtx_ranges=[{**call, "name": "x"}],
+        kernel_events=[{**call, "start_ns": 0, "end_ns": 1}], kernel_names=[{"name_id": 0, "name": kernel}],
+        launches=[call], api_calls=[call], nvtx_ranges=[{**call, "name": "x"}],
         _steady_shapes=[shape(BF16)], steps=steps, step_method=[{"tokens_per_step": 1}], _steady_windows=windows,
         _step_totals=[{**STEP, "units": len(sizes)}],
     )  # fmt: skip
-    assert [row["reads"] for row in rows] == [sizes.count(1) / len(sizes)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_found"), [([1, 1], True), ([1, 8], True), ([8, 8, 8, 1], False), ([8, 8], False)]
+)
+def test_flags_that_are_read_back_are_branches(sizes, is_found, run_rule):
+    """Half of the steps must have one."""
+    assert [row["reads"] for row in read_flags(run_rule, sizes)] == [sizes.count(1) / len(sizes)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("thread_id", "kernel", "is_backward"),
+    [(2, "conv_depthwise2d_grad_weight_kernel", True), (2, "forward", False), (1, "layer_norm_backward", False)],
+)
+def test_flags_that_the_backward_pass_reads_are_checks_of_gradients(thread_id, kernel, is_backward, run_rule):
+    """The main thread has the number of the process."""
+    (row,) = read_flags(run_rule, [1, 1], thread_id=thread_id, kernel=kernel)
+    assert (row["is_backward"], row["cure_case"]) == (is_backward, "backward" if is_backward else "branch")
 
 
 @pytest.mark.parametrize(

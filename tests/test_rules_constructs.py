@@ -7,7 +7,6 @@ from functools import partial
 import ailments
 import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
-from opening import open_trace
 
 RULES = (*ailments.FAMILIES["constructs"], "graph-break", "fusion")
 COPY = (
@@ -149,23 +148,12 @@ class TestSharedMemory:
         assert finding.saving_low_ns == pytest.approx(0.25 * MS, rel=0.01)
 
 
-def test_the_first_finding_is_the_largest_and_what_blocks_it_stands_inside(diagnose_once):
-    diagnosis = diagnose_once(partial(metrics, launches=300))
+def test_the_first_finding_is_the_largest_and_what_blocks_it_stands_inside(diagnose_program):
+    diagnosis = diagnose_program(partial(metrics, launches=300), "launch-bound", "replaceable-construct")
     first = diagnosis.findings[0]
     assert first.name == "launch-bound"
     assert any(first.is_blocked_by(member) and member.name == "replaceable-construct" for member in first.also)
     assert "   First 6 small all-reduces per step" in diagnosis.text(500)
-
-
-@pytest.fixture
-def diagnose_once(tmp_path):
-    """Give a function that diagnoses a planted program."""
-
-    def diagnose(make):
-        with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
-            return trace.diagnose()
-
-    return diagnose
 
 
 class TestRepetition:
@@ -177,8 +165,8 @@ class TestRepetition:
         # Kernels of one block: 40 blocks run at the same time.
         assert finding.recoverable_ns == pytest.approx(39 * 72_000, rel=0.05)
 
-    def test_launch_overhead_stands_below_it(self, diagnose_once):
-        first = diagnose_once(ailments.transforms).findings[0]
+    def test_launch_overhead_stands_below_it(self, diagnose_program):
+        first = diagnose_program(ailments.transforms, "repeated-sequence", "launch-bound").findings[0]
         assert first.name == "repeated-sequence"
         assert "launch-bound" in {member.name for member in first.also}
 

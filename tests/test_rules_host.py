@@ -9,7 +9,7 @@ import ailments
 import planted
 import pytest
 from ailments import BF16, LARGE, MS, run_steps
-from opening import evaluate_rules, open_trace
+from opening import evaluate_rules, open_trace, unpack
 from synthetic import Trace
 
 from nsys_insight.diagnose.ranking import rank
@@ -314,8 +314,8 @@ HOST_RULES = {*RULES} - {"graph-node-updates", "backtrace-overhead"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("trace", "name", "saved_ms"), REAL)
-def test_real_ailments_are_named_first_with_what_the_cure_saved(trace, name, saved_ms, unpacked):
-    with open_trace(unpacked(f"clinic/{trace}")) as real_trace:
+def test_real_ailments_are_named_first_with_what_the_cure_saved(trace, name, saved_ms):
+    with open_trace(unpack_shared(f"clinic/{trace}")) as real_trace:
         finding = real_trace.diagnose().findings[0]
     assert finding.name == name
     assert finding.saving_low_ns <= saved_ms * MS <= finding.recoverable_ns
@@ -335,22 +335,14 @@ def test_real_ailments_are_named_first_with_what_the_cure_saved(trace, name, sav
         ("faults/child-process-diagnostic", {"host-input"}),
     ],
 )
-def test_rules_about_the_host_on_real_programs(trace, names, unpacked):
-    with open_trace(unpacked(trace)) as real_trace:
+def test_rules_about_the_host_on_real_programs(trace, names):
+    with open_trace(unpack_shared(trace)) as real_trace:
         assert evaluate_rules(real_trace, HOST_RULES).keys() == names
 
 
-@pytest.fixture
-def unpacked(tmp_path):
-    """Give a function that unpacks a trace of the shared folder; skip the test if it is missing."""
-    import lzma
-
-    def unpack(name):
-        packed = SHARED / f"{name}.sqlite.xz"
-        if not packed.exists():
-            pytest.skip("needs the traces in ../shared")
-        path = tmp_path / f"{packed.stem}"
-        path.write_bytes(lzma.decompress(packed.read_bytes()))
-        return path
-
-    return unpack
+def unpack_shared(name):
+    """Unpack a trace of the shared folder; skip the test if it is missing."""
+    packed = SHARED / f"{name}.sqlite.xz"
+    if not packed.exists():
+        pytest.skip("needs the traces in ../shared")
+    return unpack(packed)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
 from functools import partial
 from pathlib import Path
 
 import ailments
 import pytest
 from ailments import FP32, FP64, LARGE, MS, NATIVE, run_steps
-from opening import open_trace
+from opening import open_trace, unpack
 from planted import Loop, planted
 from synthetic import Trace
 
@@ -199,11 +198,9 @@ SAVINGS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(CLINIC.glob("*.sqlite.xz")), ids=lambda path: path.name.split(".")[0])
-def test_real_traces_have_the_ailment_and_no_other(path, tmp_path):
+def test_real_traces_have_the_ailment_and_no_other(path):
     name = path.name.split(".")[0]
-    trace_path = tmp_path / f"{name}.sqlite"
-    trace_path.write_bytes(lzma.decompress(path.read_bytes()))
-    with open_trace(trace_path) as trace:
+    with open_trace(unpack(path)) as trace:
         findings = trace.diagnose().findings
     fired = {entry.name: entry for top in findings for entry in (top, *top.also) if entry.name in RULES}
     assert set(fired) == ({SAVINGS[name][0]} if name in SAVINGS else set())

@@ -6,7 +6,7 @@ from functools import partial
 
 import ailments
 import pytest
-from ailments import BF16, LARGE, NATIVE, PASSES, TIME_STEPS, rows_in_turn, run_steps
+from ailments import BF16, LARGE, MS, NATIVE, PASSES, TIME_STEPS, rows_in_turn, run_steps
 from opening import evaluate_rules, open_trace
 
 RULES = ("replaceable-construct", "graph-break", "hot-kernels", "fp32-gemm", "repeated-sequence")
@@ -32,17 +32,6 @@ BROADCAST = "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<(unsigned 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 BACKWARD = "void at::native::<unnamed>::cunn_SoftMaxBackward<(int)4>(T1)"
 SMALL = {"grid": (4, 1, 1), "block": (128, 1, 1)}
-
-
-@pytest.fixture
-def diagnose(tmp_path):
-    """Give a function that diagnoses a planted program."""
-
-    def diagnose_program(make):
-        with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
-            return trace.diagnose()
-
-    return diagnose_program
 
 
 def products():
@@ -115,8 +104,8 @@ class TestReplacements:
         # A convolution is no matrix product.
         assert "fp32-gemm" not in findings
 
-    def test_experts_whose_rows_are_searched_become_a_grouped_product(self, diagnose):
-        first = diagnose(experts).findings[0]
+    def test_experts_whose_rows_are_searched_become_a_grouped_product(self, diagnose_program):
+        first = diagnose_program(experts, "replaceable-construct", "scalar-read-backs", "launch-bound").findings[0]
         assert first.title == "Experts run one after another, and the rows of each are searched"
         assert "grouped_mm" in first.action
 
@@ -187,27 +176,27 @@ def test_local_memory_beyond_that_of_other_kernels_is_named(tmp_path):
 
 
 class TestRepetitions:
-    def test_rows_of_one_block_become_one_launch(self, diagnose):
-        first = diagnose(rows_in_turn).findings[0]
+    def test_rows_of_one_block_become_one_launch(self, diagnose_program):
+        first = diagnose_program(rows_in_turn, "repeated-sequence", "many-launches").findings[0]
         assert first.code == "NSI107"
-        assert "one of 400 equal sequences" in first.evidence
+        assert "one of 100 equal sequences" in first.evidence
         assert "one more grid dimension" in first.action
-        # All but one of 400 launches go.
+        # All but one of 100 launches go.
         assert 0 < first.saving_low_ns < first.recoverable_ns
 
     def test_rows_on_a_busy_gpu_that_is_mostly_empty(self, findings_of):
         finding = findings_of(partial(ailments.transforms, runs=40_000, host_ns=1_000))["repeated-sequence"]
         assert finding.values["filled_pct"] == pytest.approx(100 / 132)
 
-    def test_time_steps_are_launched_as_a_graph(self, diagnose):
-        first = diagnose(TIME_STEPS).findings[0]
+    def test_time_steps_are_launched_as_a_graph(self, diagnose_program):
+        first = diagnose_program(TIME_STEPS, "launch-bound", "repeated-step").findings[0]
         assert first.code in ("NSI101", "NSI102")
         (step,) = (finding for finding in first.also if finding.code == "NSI108")
         assert "pull, kick, drift" in step.evidence
         assert "as time steps do" in step.evidence
 
-    def test_passes_over_the_same_data_may_be_one_pass(self, diagnose):
-        first = diagnose(PASSES).findings[0]
+    def test_passes_over_the_same_data_may_be_one_pass(self, diagnose_program):
+        first = diagnose_program(PASSES, "hot-kernels", "repeated-step").findings[0]
         assert first.code == "NSI401"
         assert "in one pass over it" in first.action
         assert "NSI108" in {finding.code for finding in first.also}
@@ -218,6 +207,30 @@ class TestRepetitions:
         finding = findings_of(make)["repeated-sequence"]
         assert "jax.vmap" in finding.action
         assert finding.saving_low_ns == 0
+
+    @pytest.mark.parametrize(("mark", "is_known"), [("Thunk:#hlo_op=while.6#", True), ("recurrence", False)])
+    def test_a_loop_of_xla_is_known_without_steps(self, mark, is_known, findings_of):
+        finding = findings_of(partial(recur_over_time, mark)).get("repeated-sequence")
+        assert (finding is not None) == is_known
+        if finding:
+            assert "associative_scan" in finding.action
+            assert "200 iterations" in finding.evidence
+            assert finding.recoverable_ns == 199 * 8_000
+
+
+def recur_over_time(mark):
+    """Run the time steps of a layer in one loop, after a product that takes most of the GPU's time: no steps repeat."""
+
+    def body(loop, _):
+        loop.launch(BF16, 3 * MS, **LARGE)
+        loop.sync()
+        start = loop.host.now
+        for _ in range(200):
+            loop.launch("loop_multiply_fusion", 2_000, **SMALL)
+            loop.launch("loop_dynamic_update_slice_fusion", 1_000, **SMALL)
+        loop.host.range(mark, start, loop.host.now)
+
+    return run_steps(body, steps=1)
 
 
 def library_ranges():

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import lzma
 from functools import partial
 
 import ailments
 import pytest
 from ailments import MS
 from decode_ranks import DecodeRun
-from opening import open_trace
+from opening import diagnose_with, open_trace, unpack
 from rank_traces import Run
 from sweeps import sweep
 
 import nsys_insight
-from nsys_insight.diagnose.diagnosis import diagnose
-from nsys_insight.diagnose.rule_choice import RuleChoice
-from nsys_insight.packs.step_options import AUTO
 
 RULES = (*ailments.FAMILIES["ranks"], "slow-link")
 
@@ -151,15 +147,13 @@ def test_overlapped_communication_is_no_ailment(make, findings_of):
 )
 def test_launch_overhead_of_all_ranks_comes_before_the_late_one(tmp_path, launch_ns, codes):
     with open_trace(DecodeRun(launch_ns).merged().write(tmp_path / "run.sqlite")) as opened_trace:
-        findings = diagnose(opened_trace, AUTO, choice=RuleChoice(("launch-bound", "late-rank"))).findings
+        findings = diagnose_with(opened_trace, "launch-bound", "late-rank").findings
     assert [finding.code for finding in findings] == codes
 
 
 @pytest.mark.slow
-def test_without_a_late_rank_launch_overhead_is_not_moved_to_the_front(shared, tmp_path):
-    paths = [tmp_path / f"after_rank{rank}.sqlite" for rank in (0, 1)]
-    for path in paths:
-        path.write_bytes(lzma.decompress((shared / "clinic" / f"{path.name}.xz").read_bytes()))
+def test_without_a_late_rank_launch_overhead_is_not_moved_to_the_front(shared):
+    paths = [unpack(shared / "clinic" / f"after_rank{rank}.sqlite.xz") for rank in (0, 1)]
     with nsys_insight.open(paths) as trace:
-        findings = diagnose(trace, AUTO, choice=RuleChoice(("gradient-reduction-late", "graph-candidate"))).findings
+        findings = diagnose_with(trace, "gradient-reduction-late", "graph-candidate").findings
     assert [finding.code for finding in findings] == ["NSI511", "NSI103"]

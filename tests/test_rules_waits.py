@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import lzma
 from functools import partial
 from pathlib import Path
 
 import ailments
 import pytest
 from ailments import BF16, LARGE, MS, run_steps
-from opening import evaluate_rules, open_trace
+from opening import evaluate_rules, open_trace, unpack
 from synthetic import Trace
 
 RULES = ailments.FAMILIES["waits"]
@@ -175,20 +174,18 @@ def test_all_of_the_time_of_allocations_shortens_the_idle_time(tmp_path):
     assert finding.saving_low_ns == pytest.approx(0.35 * finding.recoverable_ns)
 
 
-def unpack(name, folder):
+def unpack_clinic(name):
     """Unpack a trace of the clinic."""
     archive = CLINIC / f"{name}.sqlite.xz"
     if not archive.exists():
         pytest.skip("needs the traces of the clinic")
-    path = folder / f"{name}.sqlite"
-    path.write_bytes(lzma.decompress(archive.read_bytes()))
-    return path
+    return unpack(archive)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["after_rank0", "after_rank1"])
-def test_late_reductions_of_a_real_run(name, tmp_path):
-    with open_trace(unpack(name, tmp_path)) as trace:
+def test_late_reductions_of_a_real_run(name):
+    with open_trace(unpack_clinic(name)) as trace:
         finding = evaluate_rules(trace, RULES)["gradient-reduction-late"]
     assert finding.values["collectives"] == 72
     assert finding.saving_low_ns <= 3.9 * MS <= finding.recoverable_ns
@@ -196,6 +193,6 @@ def test_late_reductions_of_a_real_run(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["fp32", "adam", "attention", "breaks", "checkpoint", "jaxloop", "late_rank1"])
-def test_other_programs_have_none_of_these(name, tmp_path):
-    with open_trace(unpack(name, tmp_path)) as trace:
+def test_other_programs_have_none_of_these(name):
+    with open_trace(unpack_clinic(name)) as trace:
         assert evaluate_rules(trace, RULES) == {}

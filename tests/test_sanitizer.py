@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsys_insight.bench import sanitizer
-from nsys_insight.bench.programs import CommandResult
+from nsys_insight.programs import CommandResult
 
 DATA = Path(__file__).parent / "data" / "sanitizer"
 SOURCE = (DATA / "planted.cu").read_text().splitlines()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 from conversions import without_most_facts
+from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
@@ -125,7 +126,7 @@ def test_an_answer_shows_the_pid(doubled):
     assert "358 is " in result.stderr
 
 
-@pytest.mark.parametrize("suffix", ["duckdb", "parquet"])
+@pytest.mark.parametrize("suffix", ["duckdb", *sweep(["parquet"])])
 def test_a_converted_trace_has_each_event_once(doubled, tmp_path, suffix):
     output = tmp_path / f"t.{suffix}"
     with without_most_facts():

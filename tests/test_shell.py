@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import run
+from opening import only_rules
 from prompt_toolkit.document import Document
 
 import nsys_insight
@@ -48,7 +49,8 @@ def test_a_failed_entry_ends_the_pipe():
 
 
 def test_a_report_is_run_as_on_the_command_line(capsys):
-    result = run("shell", EAGER, stdin="top --limit 1\n.ru top --limit 1\n.tables gpu_op\ndiagnose\n")
+    with only_rules():
+        result = run("shell", EAGER, stdin="top --limit 1\n.ru top --limit 1\n.tables gpu_op\ndiagnose\n")
     assert result.returncode == 0
     assert result.stdout.count("Kernels by GPU time") == 2
     assert "gpu_ops " in result.stdout

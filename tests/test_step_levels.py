@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from command_line import run
-from opening import evaluate_rules, open_trace
+from opening import diagnose_with, evaluate_rules, open_trace
 from planted_steps import plant_step
 from sweeps import sweep
 from synthetic import Trace
@@ -136,7 +136,7 @@ class TestInterruptions:
 
     def test_interruptions_are_named_with_their_number_and_duration(self, tmp_path):
         with open_trace(interrupted(after={19, 40}).write(tmp_path / "trace.sqlite")) as trace:
-            text = trace.diagnose().text(None)
+            text = diagnose_with(trace).text(None)
             rows = trace.sql("SELECT operations, operation, duration_ns FROM step_interruptions").rows()
             steps = trace.sql("SELECT duration_ns FROM steps WHERE step IN (18, 19, 20)").to_series().to_list()
         assert [(operations, operation) for operations, operation, _ in rows] == [(6, "eval_z(float *)")] * 2
@@ -185,7 +185,7 @@ class TestDoubt:
             host.launch("flash_fwd_splitkv_kernel(half *)", runs=90_000)
         host.sync("device")
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
-            text = opened_trace.diagnose().text(None)
+            text = diagnose_with(opened_trace).text(None)
         assert "per call of attention" in text
         assert "steps/s" not in text
         assert "no input, result or wait marks them" in text

@@ -12,7 +12,7 @@ import pytest
 from ailments import run_steps
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from opening import open_trace, planted_path
+from opening import diagnose_with, open_trace, planted_path
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
@@ -32,6 +32,12 @@ def ask(path, scope=None, **options):
         steps = pl.DataFrame(session.duckdb.sql("SELECT * FROM steps ORDER BY start_ns, step")).to_dicts()
         (method,) = pl.DataFrame(session.duckdb.sql("SELECT * FROM step_method")).to_dicts()
     return steps, method
+
+
+def read_method(path):
+    """Give the row of `step_method`."""
+    with open_trace(path) as trace:
+        return trace.sql("FROM step_method").to_dicts()[0]
 
 
 def only_steps(rows):
@@ -132,7 +138,7 @@ def test_steps_that_differ_by_more_than_two_times_are_not_called_steady(tmp_path
     with open_trace(write_steps(tmp_path / "uneven.sqlite", [300, 900, 350, 800, 500, 700])) as trace:
         durations = [row["duration_ns"] for row in trace.answer("steps").dicts() if row["phase"] == "steady"]
         notes = trace.answer("steps").notes
-        headline = trace.diagnose().text(width=100)
+        headline = diagnose_with(trace).text(width=100)
     assert max(durations) > 2 * min(durations)
     assert any(note.endswith("and are not steady: figures per step are means of unlike steps (see steps)")
                for note in notes)  # fmt: skip
@@ -199,7 +205,7 @@ class TestRanges:
     @pytest.mark.slow
     def test_numbers_that_come_again_are_parts_of_a_step(self, tmp_path):
         path = self.trace([f"layer_{number % 3}" for number in range(12)]).write(tmp_path / "t.sqlite")
-        assert ask(path)[1]["method"] != "nvtx"
+        assert read_method(path)["method"] != "nvtx"
 
     @pytest.mark.slow
     def test_the_outermost_of_two_is_the_step(self, tmp_path):
@@ -211,7 +217,7 @@ class TestRanges:
                     with host.nvtx("part"):
                         host.launch("a").sync("stream")
         path = trace.write(tmp_path / "t.sqlite")
-        assert ask(path)[1]["pattern"] == "step"
+        assert read_method(path)["pattern"] == "step"
         assert ask(path, step_range="part")[1]["step_count"] == 15
 
     def test_a_range_that_holds_little_of_the_work_marks_no_steps(self, tmp_path):
@@ -221,7 +227,7 @@ class TestRanges:
             with host.nvtx("logging"):
                 host.launch("tiny", runs=100)
             host.launch("big", runs=50_000).sync("stream")
-        assert ask(trace.write(tmp_path / "t.sqlite"))[1]["method"] == "sequence"
+        assert read_method(trace.write(tmp_path / "t.sqlite"))["method"] == "sequence"
 
     @pytest.mark.parametrize(
         ("phases", "expected"),
@@ -244,7 +250,7 @@ class TestRanges:
                 with host.nvtx("inner"):
                     host.launch("c", runs=5_000)
             host.launch("d", runs=1_000).idle(1_000)
-        method = ask(trace.write(tmp_path / "t.sqlite"))[1]
+        method = read_method(trace.write(tmp_path / "t.sqlite"))
         steps = (method["pattern"], method["step_count"]) if method["method"] == "nvtx" else None
         assert steps == expected
 
@@ -256,7 +262,7 @@ class TestRanges:
             with host.nvtx("compiled"):
                 host.launch("a", runs=runs)
             host.copy("H2D", 1 << 20, runs=10_000).sync("stream")
-        assert (ask(trace.write(tmp_path / "t.sqlite"))[1]["method"] == "nvtx") == is_step
+        assert (read_method(trace.write(tmp_path / "t.sqlite"))["method"] == "nvtx") == is_step
 
     def test_parts_of_a_layer_are_no_step(self, tmp_path):
         trace = Trace()
@@ -268,7 +274,7 @@ class TestRanges:
                     with host.nvtx(name):
                         host.launch(name, runs=5_000)
             host.launch("sample", runs=5_000).copy("D2H", 8, runs=1_000).sync("stream")
-        method = ask(trace.write(tmp_path / "t.sqlite"))[1]
+        method = read_method(trace.write(tmp_path / "t.sqlite"))
         assert (method["method"], method["step_count"]) == ("sequence", 6)
 
     def test_a_name_that_is_not_there_is_a_usage_error(self, sample):

@@ -429,5 +429,5 @@ def test_an_interrupted_read_does_not_damage_stored_answers(sample, cache, execu
 
 def test_batches_are_read_from_the_work_file(sample):
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
-        answer = trace.answer("idle")
+        answer = trace.answer("launches")
         assert [row for batch in answer.batches() for row in batch] == answer.rows() != []

@@ -223,17 +223,15 @@ class TestFilesLeftBehind:
             trace.top()
         assert list(cache.glob("*.duckdb")) == []
 
-    @pytest.mark.parametrize(
-        "name", ["it's.sqlite", 'a "b" c.sqlite', "x; DROP TABLE y;--.sqlite", "100%20#?&.sqlite", "käse [1].sqlite"]
-    )
     @pytest.mark.parametrize("use_cache", [False, True])
-    def test_the_file_may_be_called_anything(self, sample, tmp_path, name, use_cache):
+    def test_the_file_may_be_called_anything(self, sample, tmp_path, use_cache):
+        name = 'it\'s "b"; DROP TABLE y;-- 100%20#?&käse [1].sqlite'
         folder = tmp_path / f"folder of {name}"
         folder.mkdir()
         path = folder / name
         path.write_bytes(sample("churn").read_bytes())
         with nsys_insight.open(path, use_cache=use_cache) as trace:
-            assert trace.top()["calls"].sum() == 500
+            assert trace.sql("SELECT count(*) FROM kernels").item() == 500
         assert [file.name for file in folder.iterdir()] == [name]
 
 

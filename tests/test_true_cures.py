@@ -125,7 +125,8 @@ def test_the_context_is_no_cost_of_allocations(tmp_path):
 @pytest.mark.parametrize(
     ("calls", "has_steps", "expected"),
     [
-        ([("cudaHostAlloc", "pinned host", 1)], False, "Pin host memory ahead"),
+        ([("cudaHostAlloc", "pinned host", 1)], False, "Pin host memory once"),
+        ([("cudaHostRegister", "pinned host", 10), ("cudaHostUnregister", None, 10)], True, "Pin host memory once"),
         ([("cudaMalloc", "device", 1), ("cudaHostAlloc", "pinned host", 1)], False, "Allocate ahead of the work"),
         ([("cudaMalloc", "device", 10), ("cudaFree", None, 2)], True, "Allocate once before the loop"),
         ([("cudaMallocAsync", "device", 10), ("cudaFree", None, 10)], True, "Let the pool keep its memory"),
@@ -166,8 +167,14 @@ def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
         (
             {"copy_kind": "D2H", "source_memory": "device", "target_memory": "pageable"},
             True,
-            "Copy back only what the host needs",
+            "Copy back only what the host needs, and less often; otherwise copy to pinned memory",
             True,
+        ),
+        (
+            {"copy_kind": "D2H", "source_memory": "device", "target_memory": "pinned"},
+            True,
+            "Copy back only what the host needs, and less often; otherwise copy on a stream",
+            False,
         ),
     ],
 )

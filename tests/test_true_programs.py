@@ -224,7 +224,7 @@ def test_without_steps_memory_is_not_allocated_in_a_loop(tmp_path):
     assert "the CPU spends 20 ms in 1 call in total; the GPU is idle for 20 ms during these calls" in text
     assert "before the loop" not in text
     # The stall is reported in the finding that has its time.
-    assert text.index("Also the GPU stalls") < text.index("Fix Pin host memory ahead")
+    assert text.index("Also the GPU stalls") < text.index("Fix Pin host memory once")
 
 
 @pytest.mark.slow

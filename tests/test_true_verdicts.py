@@ -485,6 +485,11 @@ def make_loading(*, steps=24, loads=20, takes=25_000_000):
     return trace
 
 
+@pytest.fixture(scope="module")
+def loading(tmp_path_factory):
+    return make_loading(steps=5).write(tmp_path_factory.mktemp("loading") / "trace.sqlite")
+
+
 @pytest.mark.slow
 def test_a_stall_is_reported_with_steps_operation_call_and_range(tmp_path):
     with open_trace(make_loading().write(tmp_path / "trace.sqlite")) as opened_trace:
@@ -541,8 +546,8 @@ def test_a_range_with_less_than_half_of_a_gap_is_not_its_range(tmp_path):
     ("report", "column", "options"),
     [("nvtx", "name", {}), ("pace", "name", {"by": "range"}), ("syncs", "nvtx_path", {})],
 )
-def test_names_that_differ_only_in_numbers_are_merged(report, column, options, tmp_path):
-    with open_trace(make_loading().write(tmp_path / "trace.sqlite")) as opened_trace:
+def test_names_that_differ_only_in_numbers_are_merged(report, column, options, loading):
+    with open_trace(loading) as opened_trace:
         names = {row[column] for row in opened_trace.answer(report, **options).dicts()}
     assert {name.rpartition("/")[2] for name in names} <= {"step #", "layer #", "embed"}
 
@@ -558,8 +563,8 @@ def test_a_name_with_a_number_that_is_unique_is_not_changed(tmp_path):
         assert {row["nvtx_path"] for row in opened_trace.answer("syncs").dicts()} == {"gemm_fp16", "softmax"}
 
 
-def test_ranges_can_be_separated_by_their_numbers(tmp_path):
-    with open_trace(make_loading(steps=5).write(tmp_path / "trace.sqlite")) as opened_trace:
+def test_ranges_can_be_separated_by_their_numbers(loading):
+    with open_trace(loading) as opened_trace:
         merged_ranges = {row["name"]: row for row in opened_trace.answer("nvtx").dicts()}
         separate_ranges = {row["name"]: row for row in opened_trace.answer("nvtx", fold=False).dicts()}
     assert {f"step {number}" for number in range(5)} <= separate_ranges.keys()

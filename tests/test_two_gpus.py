@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import run
-from opening import open_trace
+from opening import diagnose_with, evaluate_rules, open_trace
 
 from tests.conftest import REPOSITORY
 
@@ -18,16 +16,15 @@ if TYPE_CHECKING:
 CAPTURES = REPOSITORY / "tests" / "data" / "odd"
 
 
-@pytest.fixture(scope="module")
-def diagnosis(capture):
-    """Give a function that returns the findings of a capture by code."""
+@pytest.fixture
+def find(capture):
+    """Give a function that evaluates rules on a capture and returns their findings by code."""
 
-    @cache
-    def diagnose(name: str):
+    def evaluate(name: str, *codes: str):
         with open_trace(capture(name)) as trace:
-            return {finding.code: finding for finding in trace.diagnose().findings}
+            return {finding.code: finding for finding in evaluate_rules(trace, codes).values()}
 
-    return diagnose
+    return evaluate
 
 
 def read(path: Path, query: str):
@@ -59,7 +56,7 @@ def sum_waits(path: Path) -> dict[int, int]:
     return waits
 
 
-def test_a_copy_through_the_host_is_a_copy_from_its_call_to_its_end(capture, diagnosis):
+def test_a_copy_through_the_host_is_a_copy_from_its_call_to_its_end(capture, find):
     path = capture("staged")
     # Each row has the bytes of the copy, and 21 µs: more than 700 GB/s.
     pairs = read(path, 'SELECT copyKind, bytes, "end" - start FROM CUPTI_ACTIVITY_KIND_MEMCPY')
@@ -82,13 +79,13 @@ def test_a_copy_through_the_host_is_a_copy_from_its_call_to_its_end(capture, dia
         before[gpu] = end
     assert staged[0] == expected
     assert not any(host == "launch latency" for _, _, host in idle)
-    finding = diagnosis("staged")["NSI305"]
+    finding = find("staged", "NSI305")["NSI305"]
     assert finding.values["copies"] == pytest.approx(1)
     assert finding.values["mean_bytes"] == 16 << 20
     # Without nsys, a step took 745 µs, and 323 µs with peer access.
     assert 422_000 <= finding.recoverable_ns <= 500_000
     assert "cudaDeviceEnablePeerAccess" in finding.action
-    assert "NSI101" not in diagnosis("staged")
+    assert not find("staged", "NSI101")
     with open_trace(path) as trace:
         copies = trace.answer("copies")
         (row,) = (row for row in copies.dicts() if row["kind"] == "staged P2P")
@@ -160,19 +157,19 @@ def test_a_copy_that_waits_for_an_event_begins_at_an_unknown_time(capture, tmp_p
     assert idle[0, "dependency", "launched before"] > 13_000_000
 
 
-def test_a_stream_that_waits_for_another_gpu_is_no_late_launch(capture, diagnosis):
+def test_a_stream_that_waits_for_another_gpu_is_no_late_launch(capture, find):
     path = capture("access")
     waits = sum_waits(path)
     idle = idle_times(path)
     assert idle[1, "dependency", "stream wait"] == waits[1] > 8_000_000
     assert (1, "launch", "launch latency") not in idle
-    assert not {"NSI101", "NSI104", "NSI305"} & diagnosis("access").keys()
+    assert not find("access", "NSI101", "NSI104", "NSI305")
     with open_trace(path) as trace:
         assert [row["kind"] for row in trace.answer("copies").dicts()] == ["P2P"]
         assert not any("through host memory" in note for note in trace.answer("copies").notes)
 
 
-def test_a_prefetch_is_a_call_and_no_touch_of_the_host(capture, diagnosis):
+def test_a_prefetch_is_a_call_and_no_touch_of_the_host(capture, find):
     path = capture("prefetch")
     idle = idle_times(path)
     api_ns = sum(ns for (_, cause, host), ns in idle.items() if (cause, host) == ("launch", "API calls"))
@@ -187,26 +184,29 @@ def test_a_prefetch_is_a_call_and_no_touch_of_the_host(capture, diagnosis):
     assert managed_ns < 100_000
     with open_trace(path) as trace:
         assert {row["host"] for row in trace.answer("gaps").dicts()[:4]} == {"copy: cudaMemPrefetchAsync"}
-    assert not any("touches managed memory" in finding.evidence for finding in diagnosis("prefetch").values())
+    findings = find("prefetch", "cpu-work", "stall-place").values()
+    assert not any("touches managed memory" in finding.evidence for finding in findings)
 
 
-def test_what_nsys_failed_to_process_is_named(capture, diagnosis):
-    finding = diagnosis("jax_nvtx")["NSI901"]
+def test_what_nsys_failed_to_process_is_named(capture, find):
+    finding = find("jax_nvtx", "NSI901")["NSI901"]
     assert "Cannot find string for an exterior index; unordered_map::at" in finding.evidence
     assert "without nvtx" in finding.action
-    answer = run("diagnose", capture("jax_nvtx")).stdout
-    assert "without nvtx" in answer
-    assert "--duration" not in answer
+    with open_trace(capture("jax_nvtx")) as trace:
+        text = diagnose_with(trace, "NSI901").text(None)
+    assert "without nvtx" in text
+    assert "--duration" not in text
 
 
 def test_the_diagnosis_of_a_rank_says_nothing_of_the_calls_of_the_others(capture):
-    answer = run("diagnose", capture("symmetric")).stdout
-    assert "2 ranks" in answer
-    assert "did on a GPU" not in answer
+    with open_trace(capture("symmetric")) as trace:
+        text = diagnose_with(trace).text(None)
+    assert "2 ranks" in text
+    assert "did on a GPU" not in text
 
 
-def test_a_step_that_launches_a_graph_gets_no_advice_to_do_so(capture, diagnosis):
-    finding = diagnosis("reduce_overhead")["NSI101"]
+def test_a_step_that_launches_a_graph_gets_no_advice_to_do_so(capture, find):
+    finding = find("reduce_overhead", "NSI101")["NSI101"]
     ((launches,),) = read(capture("reduce_overhead"), "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
     assert launches == 40
     assert finding.values["graph_launches"] == pytest.approx(1)

@@ -11,7 +11,7 @@ import duckdb
 import planted
 import pytest
 from command_line import run
-from opening import open_trace
+from opening import only_rules, open_trace
 from synthetic import Trace
 
 from nsys_insight.diagnose.evaluate import evaluate
@@ -282,7 +282,8 @@ def test_a_graph_saves_the_gaps_and_a_part_of_the_kernels_time():
 
 def test_a_verdict_that_only_nsys_creates_is_named_so(launch_bound):
     """At 22 µs, the GPU would be busy for 18 of them."""
-    text = run("diagnose", str(launch_bound), "--step-time", "22us").stdout
+    with only_rules():
+        text = run("diagnose", str(launch_bound), "--step-time", "22us").stdout
     assert "81 µs per step under nsys; about 22 µs without (measured)" in " ".join(text.split())
     assert "Only nsys makes it launch-bound: without it, it is GPU-bound." in " ".join(text.split())
     text = run("classify", str(launch_bound), "--step-time", "22us").stderr
@@ -298,7 +299,8 @@ def test_late_starts_under_nsys_make_no_verdict_without_it(tmp_path):
             host.launch(f"{name}(float *)", api=2_000, queue=9_000, runs=5_300).idle(8_000)
         host.idle(40_000)
     path = trace.write(tmp_path / "trace.sqlite")
-    text = " ".join(run("diagnose", str(path), "--step-time", "90us").stdout.split())
+    with only_rules():
+        text = " ".join(run("diagnose", str(path), "--step-time", "90us").stdout.split())
     assert "launch-bound" in text
     assert "about 90 µs without (measured)" in text
     assert "it is GPU-bound" not in text

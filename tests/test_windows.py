@@ -33,3 +33,18 @@ def test_the_drawing_shows_what_the_macros_return(macro):
         parts = connection.execute(query).fetchall()
     assert (len(windows), len(intervals)) == (2, 4)
     assert parts == drawn_parts
+
+
+@pytest.mark.parametrize(
+    ("macro", "parts"), [("cut_in", [(10, 15), (20, 30)]), ("cut_to", [(2, 3), (10, 15), (20, 30)])]
+)
+def test_a_long_interval_has_a_part_in_each_window_also_without_a_gpu(macro, parts):
+    with duckdb.connect() as connection:
+        views.create_macros(connection)
+        connection.execute(
+            """CREATE TABLE windows AS FROM (VALUES (0, 15), (15, 15), (20, 31)) AS w(start_ns, end_ns);
+            CREATE TABLE intervals AS
+            FROM (VALUES (NULL, 2, 3), (NULL, 10, 30), (NULL, 40, 50)) AS i(gpu_id, start_ns, end_ns)"""
+        )
+        query = f"SELECT start_ns, end_ns FROM {macro}('intervals', 'windows') ORDER BY start_ns"
+        assert connection.execute(query).fetchall() == parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from opening import open_trace
+from opening import diagnose_with, open_trace
 from synthetic import Trace
 
 MS = 1_000_000
@@ -41,29 +41,28 @@ CONTENTS = {
 def test_a_trace_without_gpu_work_shows_what_it_has(plant, tmp_path):
     plant(trace := Trace())
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        notes = session.diagnose().notes
+        notes = diagnose_with(session).notes
     assert [words in "\n".join(notes) for words in CONTENTS.values()] == [plant is other for other in CONTENTS]
 
 
-@pytest.mark.parametrize(("step_range", "is_named"), [("Forward #", True), ("Forward 1", True), ("Backward #", False)])
-def test_a_refusal_does_not_request_steps_that_were_named(step_range, is_named, tmp_path):
+def test_a_refusal_does_not_request_steps_that_were_named(tmp_path):
     mark_ranges(trace := Trace())
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        empty = session.answer("steps", step_range=step_range).empty
-    assert "his trace has no GPU work" in empty
-    assert ("NVTX range is" in empty or "NVTX ranges are" in empty) == is_named
-    assert "with --step-range" not in empty
+        for step_range, is_named in (("Forward #", True), ("Forward 1", True), ("Backward #", False)):
+            empty = session.answer("steps", step_range=step_range).empty
+            assert "his trace has no GPU work" in empty
+            assert ("NVTX range is" in empty or "NVTX ranges are" in empty) == is_named
+            assert "with --step-range" not in empty
 
 
-@pytest.mark.parametrize("report", ["top", "idle", "api"])
 @pytest.mark.parametrize("is_traced", [True, False])
-def test_a_refusal_does_not_request_cuda_that_was_traced(report, is_traced, tmp_path):
+def test_a_refusal_does_not_request_cuda_that_was_traced(is_traced, tmp_path):
     mark_ranges(trace := Trace())
     if is_traced:
         trace.row("META_DATA_CAPTURE", name="PROCESS_0:COLLECT_CUDA_TRACE", value="true")
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        empty = session.answer(report).empty
-    assert ("nsys profile -t cuda" in empty) != is_traced
+        for report in ("top", "idle", "api"):
+            assert ("nsys profile -t cuda" in session.answer(report).empty) != is_traced, report
 
 
 @pytest.mark.parametrize("garbage", [-1_675_485_333, 40])
@@ -84,7 +83,7 @@ def test_failed_launches_request_no_steps(tmp_path):
     for _ in range(20):
         host.call("cudaLaunchKernel_v7000", returns=222)
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        text, empty = session.diagnose().text(None), session.answer("top").empty
+        text, empty = diagnose_with(session).text(None), session.answer("top").empty
     assert "Not recorded" not in text
     assert "every launch failed, so no kernel ran" in empty
 
@@ -113,6 +112,6 @@ def test_the_mean_of_a_few_long_steps_is_not_each_step(pause_ms, tmp_path):
             host.launch("kernel", runs=50_000)
         host.sync("stream").idle(pause_ms * MS if number % 10 == 9 else 0)
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        text = session.diagnose().text(None)
+        text = diagnose_with(session).text(None)
     assert ("of the time of the steps" in text) == (pause_ms > 0)
     assert ("of each step" in text) == (pause_ms == 0)

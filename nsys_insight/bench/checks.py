@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import progress
-from nsys_insight.bench import programs, sanitizer
+from nsys_insight import programs, progress
+from nsys_insight.bench import sanitizer
 from nsys_insight.errors import UsageError
 from nsys_insight.records import parse_json
 

@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nsys_insight import outputs, progress
-from nsys_insight.bench import programs
+from nsys_insight import outputs, programs, progress
 from nsys_insight.bench.conditions import GpuWatch, Machine, describe_gpu_changes
 from nsys_insight.bench.repository import read_git_commit
 from nsys_insight.bench.result import Bench, Series, Side

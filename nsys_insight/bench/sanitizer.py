@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import progress
-from nsys_insight.bench import programs
+from nsys_insight import programs, progress
 from nsys_insight.errors import ToolError
 
 if TYPE_CHECKING:

@@ -25,11 +25,11 @@ _MAX_LISTED = 10
 _MAX_LISTED_TO_AGENTS = 20
 
 
-def resolve_trace_path(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
-    """Return the trace to use in `folder`, and a note that names it if the user did not.
+def resolve_trace_path(argument: Path | None) -> tuple[Path, str]:
+    """Return the trace to use, and a note that names it if the user did not.
 
-    The order is: `argument`, `$NSYS_INSIGHT_TRACE`, the only trace in `folder`, the trace used last in `folder`. The
-    first two may be a folder that holds one trace. `source.identify` checks later whether the file can be read.
+    The order is: `argument`, `$NSYS_INSIGHT_TRACE`, the only trace in the working folder, the trace used last there.
+    The first two may be a folder that holds one trace. `source.identify` checks later whether the file can be read.
 
     Raises:
         UsageError: No trace fits, or more than one.
@@ -41,10 +41,10 @@ def resolve_trace_path(argument: Path | None, folder: Path = Path()) -> tuple[Pa
     if variable_value:
         path, _ = _resolve_folder(expand_home(variable_value), "")
         return path, f"using {path} (${TRACE_VARIABLE})"
-    traces = list_traces(folder)
+    traces = list_traces(Path())
     if len(traces) == 1:
         return traces[0], f"using {traces[0]} (the only trace in this folder)"
-    last_trace = _read_last_used(folder)
+    last_trace = _read_last_used()
     if last_trace:
         return last_trace, f"using {last_trace} (the trace used last in this folder)"
     raise _make_count_error(traces, "this folder")
@@ -111,9 +111,9 @@ def list_traces(folder: Path, *, is_name_enough: bool = False) -> list[Path]:
     return sorted(traces.values())
 
 
-def remember_trace(trace: Path, folder: Path = Path()) -> None:
-    """Store that `trace` was used in `folder`. Errors are ignored."""
-    with suppress(OSError), cache_folder.write_atomically(_get_memory_file(folder)) as path:
+def remember_trace(trace: Path) -> None:
+    """Store that `trace` was used in the working folder. Errors are ignored."""
+    with suppress(OSError), cache_folder.write_atomically(_get_memory_file()) as path:
         path.touch(mode=0o600)
         path.write_bytes(os.fsencode(trace.absolute()))
 
@@ -195,20 +195,19 @@ class Traces:
         return UsageError(message, f"{suggestion} {listing}".strip())
 
 
-def _read_last_used(folder: Path) -> Path | None:
+def _read_last_used() -> Path | None:
     with suppress(OSError, ValueError):
-        memory_file = _get_memory_file(folder)
+        memory_file = _get_memory_file()
         path = Path(os.fsdecode(memory_file.read_bytes()))
         if path.exists():
             cache_folder.touch(memory_file)
             # A trace below the folder is given relative to it, as the user would type it.
-            absolute_folder = folder.absolute()
-            return folder / path.relative_to(absolute_folder) if path.is_relative_to(absolute_folder) else path
+            return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     return None
 
 
-def _get_memory_file(folder: Path) -> Path:
-    return cache_folder.folder() / f"{cache_folder.digest('used last in', os.path.realpath(folder))}.last"
+def _get_memory_file() -> Path:
+    return cache_folder.folder() / f"{cache_folder.digest('used last in', os.path.realpath('.'))}.last"
 
 
 def _resolve_folder(path: Path, reason: str) -> tuple[Path, str]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 CALLS_TOLERANCE = 0.01
 # Longer sequences of kernels are not aligned: the time grows with the square of the length.
 MAX_SEQUENCE_LENGTH = 2_000
-# Warp puts a hash of a kernel's source into its name.
-_WARP_HASH = re.compile(r"_[0-9a-f]{8}(?=_cuda_kernel_(?:forward|backward)$)")
+# Warp puts a hash of a kernel's source into its name, Mojo one of the values of its parameters.
+_HASH = re.compile(r"_[0-9a-f]{8}(?=_cuda_kernel_(?:forward|backward)$)|(?<=A6A)\w*_[0-9a-f]{16}$")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def normalize_name(name: str) -> str:
 
     Numbers become #: `nvjet_sm90_tst_8x64_64x16` and `nvjet_sm90_tst_16x64_64x16` are both `nvjet_sm#_tst_#x#_#x#`.
     """
-    text = make_readable(_WARP_HASH.sub("", remove_file_hash(name)))
+    text = make_readable(_HASH.sub("", remove_file_hash(name)))
     base_name = text.partition("<")[0] if not text.startswith("<") else text
     functor_name = re.split(r"::lambda", strip_types(functor_of(text)))[0]
     return re.sub(r"\d+", "#", f"{base_name}<{functor_name}>" if functor_name else base_name)

@@ -87,18 +87,18 @@ def open_diagnosis(
     """
     # With a settings file, all rules are evaluated: the answer says what the file hides.
     rules = list(read_finding_rules()) if choice.file else choice.filter(read_finding_rules())
-    noted = {headline.NOTED_REPORT, *(pack.name for pack, _ in later.reports)}
+    noted = {pack.name for pack, _ in later.reports}
     with progress.show_task("diagnosing"):
         trace.load()
         delaying_rank = ranks.find_delaying_rank(trace, steps)
         if delaying_rank is None:
-            reports = AnsweredReports(trace, steps, noted)
+            reports = AnsweredReports(trace, steps, headline.NOTES, noted)
             yield _diagnose_trace(reports, rules, choice, later=later), reports
             return
         with delaying_rank.session as session:
-            reports = AnsweredReports(session, steps, noted)
+            reports = AnsweredReports(session, steps, headline.NOTES, noted)
             diagnosis = _diagnose_trace(reports, rules, choice, delaying_rank.run, later)
-            run_findings = evaluate_run(trace, rules, steps, reports.program)
+            run_findings = evaluate_run(trace, rules, reports)
             yield _add_run(diagnosis, delaying_rank.run, run_findings, choice), reports
 
 

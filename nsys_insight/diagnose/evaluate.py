@@ -54,7 +54,6 @@ class Program(NamedTuple):
     `framework` is that of the program, as in the view `frameworks`. `step_unit` is what a step is called, as in the
     view `step_method`. `lacks_kernels`: the trace has the launch calls, but not the kernels that they launched.
     `fails_to_launch`: the trace has launch calls, and all of them returned errors.
-    `unprofiled` is the step without nsys; None without steady steps.
     """
 
     framework: str
@@ -63,7 +62,6 @@ class Program(NamedTuple):
     step_unit: str
     lacks_kernels: bool
     fails_to_launch: bool
-    unprofiled: Unprofiled | None = None
 
     @property
     def unit(self) -> str:
@@ -84,21 +82,31 @@ NO_LATER_QUERIES = LaterQueries()
 class AnsweredReports:
     """The reports that rules and the headline read, each answered once on one connection, and queries over them."""
 
-    def __init__(self, trace: Session, steps: StepOptions, noted: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        trace: Session,
+        steps: StepOptions,
+        notes: Mapping[str, Collection[str]] | None = None,
+        noted: Collection[str] = (),
+    ) -> None:
         """Take a trace, with steps found as the options say. No report has been answered yet.
 
-        `noted` are the reports whose notes are read; the others are answered without notes.
+        `notes` are the notes that are read, by report; the reports of `noted` are answered with all their notes.
         """
-        self.trace, self.steps, self._noted = trace, steps, noted
+        self.trace, self.steps, self._notes, self._noted = trace, steps, notes or {}, noted
         self.answers: dict[str, Answer] = {}
 
     @cached_property
     def program(self) -> Program:
         """What the trace shows about its program."""
         (row,) = self.read(read_query("internal/diagnose/program"))
-        steps = [] if row["lacks_kernels"] else self.read(read_query("internal/diagnose/unprofiled"))
-        unprofiled = _describe_unprofiled(**steps[0]) if steps else None
-        return Program(**row | {"framework": row["framework"] or ANY}, unprofiled=unprofiled)
+        return Program(**row | {"framework": row["framework"] or ANY})
+
+    @cached_property
+    def unprofiled(self) -> Unprofiled | None:
+        """The step without nsys; None without steady steps. Rules that find nothing do not need it."""
+        steps = [] if self.program.lacks_kernels else self.read(read_query("internal/diagnose/unprofiled"))
+        return _describe_unprofiled(**steps[0]) if steps else None
 
     def add(self, queries: Iterable[str], later: LaterQueries = NO_LATER_QUERIES) -> None:
         """Answer the reports that the queries read and that have no answer yet; prefetch them with `later`."""
@@ -130,7 +138,10 @@ class AnsweredReports:
     def _answer(self, reports: Iterable[str], later: LaterQueries = NO_LATER_QUERIES) -> dict[str, Answer]:
         """Answer reports on one connection. A damaged file may force a new connection after some answers."""
         all_packs = {report: library.get_pack(report) for report in sorted(reports)}
-        packs = {name: pack if name in self._noted else pack.without_notes() for name, pack in all_packs.items()}
+        packs = {
+            name: pack if name in self._noted else pack.with_notes(self._notes.get(name, ()))
+            for name, pack in all_packs.items()
+        }
         needed_reports: list[tuple[Pack, Mapping[str, Any]]] = [(pack, {}) for pack in packs.values()]
         self.trace.prefetch(
             [*needed_reports, *((pack, params) for pack, params in later.reports if pack.name not in packs)],
@@ -173,7 +184,7 @@ def evaluate(trace: Session, rules: Sequence[FindingRule], steps: StepOptions) -
         with delaying_rank.session as session:
             reports = AnsweredReports(session, steps)
             findings = evaluate_trace(reports, rules, delaying_rank.run)
-            return [*evaluate_run(trace, rules, steps, reports.program), *findings]
+            return [*evaluate_run(trace, rules, reports), *findings]
 
 
 def evaluate_trace(
@@ -192,21 +203,22 @@ def evaluate_trace(
     reports.add(rule.sql for rule, _ in statements)
     reports.prefetch(statement for _, statement in statements)
     findings = [
-        _make_finding(rule, row, _write_command(rule.report, reports), program)
+        _make_finding(rule, row, _write_command(rule.report, reports), reports)
         for rule, statement in statements
         for row in reports.read(statement)
     ]
     return list(filter(is_relevant, findings))
 
 
-def evaluate_run(trace: Session, rules: Iterable[FindingRule], steps: StepOptions, program: Program) -> list[Finding]:
-    """Evaluate the rules about all ranks of a run."""
+def evaluate_run(trace: Session, rules: Iterable[FindingRule], reports: AnsweredReports) -> list[Finding]:
+    """Evaluate the rules about all ranks of a run; `reports` are those of the rank that delays the others."""
+    steps = reports.steps
     paths, scope = ranks.write_trace_arguments(trace), trace.describe_trace()["scope"]
     findings = []
     for rule in (rule for rule in rules if rule.is_cross_rank):
         command = command_line.write_command(rule.report, paths, scope, steps.explicit)
-        statement = rule.statement(tokens=program.tokens_per_step)
-        findings += [_make_finding(rule, row, command, program) for row in trace.dicts(statement, steps)]
+        statement = rule.statement(tokens=reports.program.tokens_per_step)
+        findings += [_make_finding(rule, row, command, reports) for row in trace.dicts(statement, steps)]
     return list(filter(is_relevant, findings))
 
 
@@ -233,16 +245,18 @@ def is_relevant(finding: Finding) -> bool:
     return finding.wall_pct >= MIN_PCT if finding.wall_pct is not None else finding.recoverable_ns is None
 
 
-def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program: Program) -> Finding:
+def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, reports: AnsweredReports) -> Finding:
+    program = reports.program
     severity, share = row.get("severity") or rule.severity, row["wall_pct"]
     profiled_ns = recoverable_ns = row["recoverable_ns"]
     saving_low_ns = row.get("saving_low_ns")
-    if program.unprofiled and recoverable_ns is not None and not rule.is_cross_rank:
+    is_of_rank = recoverable_ns is not None and not rule.is_cross_rank
+    if is_of_rank and (unprofiled := reports.unprofiled):
         recoverable_ns, saving_low_ns = limit_saving(
-            program.unprofiled, rule, recoverable_ns, saving_low_ns, row.get("explains") or ()
+            unprofiled, rule, recoverable_ns, saving_low_ns, row.get("explains") or ()
         )
         if share and profiled_ns > 0 and rule.share_of == "step":
-            share = min(100.0, share * recoverable_ns / profiled_ns * program.unprofiled.stretch)
+            share = min(100.0, share * recoverable_ns / profiled_ns * unprofiled.stretch)
     if recoverable_ns is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     columns = {**row, "per": "in total" if program.unit == "trace" else f"per {program.unit}"}

@@ -41,8 +41,8 @@ FALLBACKS = {
 }  # fmt: skip
 FRAMEWORKS = {
     "pytorch": "PyTorch", "inductor": "torch.compile", "jax": "JAX", "cupy": "CuPy", "numba": "Numba",
-    "triton": "Triton", "cuda": "CUDA C++", "openacc": "OpenACC", "openmp": "OpenMP", "fortran": "Fortran",
-    "kokkos": "Kokkos", "sycl": "SYCL", "tensorrt": "TensorRT", "julia": "Julia", "python": "Python",
+    "cuda": "CUDA C++", "openacc": "OpenACC", "openmp": "OpenMP", "fortran": "Fortran", "kokkos": "Kokkos",
+    "sycl": "SYCL", "tensorrt": "TensorRT", "julia": "Julia", "python": "Python",
     ANY: "any program",
 }  # fmt: skip
 # Columns with a meaning of their own: they are not values of the evidence.
@@ -282,8 +282,12 @@ class Unprofiled:
 
     @property
     def stretch(self) -> float:
-        """Return how many times as long as without nsys, at most, the step takes: shares of it grow by this factor."""
-        return self.step_ns / self.high_ns if self.sentence and self.high_ns else 1.0
+        """Return how many times as long as without nsys, at most, the step takes: shares of it grow by this factor.
+
+        A measured time is a mean, as programs measure it.
+        """
+        nsys_ns = self.wall_ns if self.is_measured else self.step_ns
+        return nsys_ns / self.high_ns if self.sentence and self.high_ns else 1.0
 
     @property
     def is_known(self) -> bool:

@@ -19,8 +19,8 @@ MOST_OF_TRACE = 0.5
 NO_GPU_WORK = "no GPU work is in the trace"
 # The verdicts on a trace that shows nothing about the speed of the program.
 EMPTY_VERDICTS = (NO_GPU_WORK, text.LOST_KERNELS, text.FAILED_LAUNCHES)
-# The report whose notes are among those of a headline.
-NOTED_REPORT = "classify"
+# The notes of a report that are among those of a headline.
+NOTES = {"classify": ("processes", "waiting", "node_tracing", "tokens", "video", SCOPE_NOTE)}
 _EVENT_WAITS = "SELECT wait_call FROM _event_waits"
 _TOP_KERNEL = """
 SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes
@@ -63,13 +63,14 @@ def read_headline(reports: AnsweredReports) -> Headline:
             **steps,
             "doubted": fill_note("step_doubt", source) or None,
             "unsteady": fill_note("step_spread", source) or None,
+            "drifting": fill_note("step_drift", source) or None,
             "interrupted": fill_note("step_interruptions", source) or None,
             **_describe_rest(reports, steps),
         },
         step_source=fill_note("step_source", source) or None,
         ahead_pct=ahead_pct,
         graph_pct=graph_pct,
-        unprofiled=program.unprofiled,
+        unprofiled=reports.unprofiled,
         unprofiled_verdict=wall.get("unprofiled_verdict"),
         unassessed=tuple(
             UnassessedQuestion(fill_template([row["subject"]], row), row["remedy"])
@@ -96,13 +97,10 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
 
     For an empty scope, they say where the GPU work is; for a trace without GPU work, what else it has.
     """
-    classify = reports.answers[NOTED_REPORT]
     notes = tuple(
-        note
-        for name in ("processes", "waiting", "node_tracing", "tokens", "video", SCOPE_NOTE)
-        for note in classify.notes_named(name)
+        note for report, names in NOTES.items() for name in names for note in reports.answers[report].notes_named(name)
     )
-    unprofiled = reports.program.unprofiled
+    unprofiled = reports.unprofiled
     if unprofiled and unprofiled.misfit:
         notes = (*notes, unprofiled.misfit)
     if not is_empty:

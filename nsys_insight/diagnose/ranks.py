@@ -34,12 +34,11 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
         UsageError: There are several traces, but they are not the ranks of one run.
     """
     if len(trace.paths) == 1:
-        # A cheap check first, on the raw names: most programs have neither NCCL kernels nor MPI calls.
-        if not trace.dicts("SELECT 1 FROM strings WHERE contains(name, 'nccl') OR starts_with(name, 'MPI_') LIMIT 1"):
+        if not trace.dicts(read_query("internal/diagnose/communicates"), is_built_in=True):
             return None
-        if not trace.dicts(read_query("internal/diagnose/several_ranks"))[0]["has_ranks"]:
+        if not trace.dicts(read_query("internal/diagnose/several_ranks"), is_built_in=True)[0]["has_ranks"]:
             return None
-    run_rows = trace.dicts(read_query("internal/diagnose/run"), steps)
+    run_rows = trace.dicts(read_query("internal/diagnose/run"), steps, is_built_in=True)
     if not run_rows:
         if len(trace.paths) > 1:
             raise UsageError(

@@ -55,7 +55,7 @@ _REASONS = {
     ),
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
     "copy-bound": "only copies, or waits for a copy, {}",
-    "allocation-bound": "is idle {} while the CPU allocates or frees memory",
+    "allocation-bound": "is idle {} while the CPU allocates, frees or pins memory",
     "communication-bound": "only communicates {}",
     WAITING: "only communicates {}, most of it waiting for other ranks",
     "dependency-bound": "is idle {} although its next operation has been launched in time",
@@ -76,7 +76,9 @@ _SMALL_PART = 0.1
 _SKEWED = 1.2
 # A few launches come late: the CPU does not launch slowly.
 _SLOW_LAUNCHES = "NSI104"
-# Rules of this family whose time is not that of launches.
+# Calls that take longer under nsys, and the families of rules that save them.
+_SLOWER_CALLS = {"launches": ("launch", "fusion"), "allocations": ("allocation",), "loads of code": ("compile",)}
+# Rules of these families whose time is not that of calls.
 _NO_LAUNCHES = ("cpu-work", "stall-place")
 # A saving that is smaller than this share of itself under nsys is shown with it.
 _MUCH_SMALLER = 0.95
@@ -358,7 +360,7 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
         wall = f"{median} per {diagnosis.unit} (median)"  # from which the step without nsys is estimated
     if unprofiled:
         wall = f"{wall} under nsys; {unprofiled}"
-    clauses = (diagnosis.steps[name] for name in ("doubted", "unsteady", "interrupted"))
+    clauses = (diagnosis.steps[name] for name in ("doubted", "unsteady", "drifting", "interrupted"))
     return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *map(_say, filter(None, clauses))]
 
 
@@ -539,16 +541,15 @@ def _describe_profiler(diagnosis: DiagnosisResult, limit: int) -> str:
     step = diagnosis.unprofiled
     if step and step.sentence and any(finding.recoverable_ns is not None for finding in diagnosis.findings[:limit]):
         return "Savings of launches, and shares of all savings, are of the step without nsys."
-    if _sum_share(diagnosis, "launch") < _MIN_ALONE_PCT or not any(map(_saves_launches, diagnosis.findings[:limit])):
+    calls = [
+        call for call in _SLOWER_CALLS if any(_saves_calls(finding, call) for finding in diagnosis.findings[:limit])
+    ]
+    if _sum_share(diagnosis, "launch") + _sum_share(diagnosis, "allocation") < _MIN_ALONE_PCT or not calls:
         return ""
+    sentence = f"Savings of {' and '.join(calls)} are of the run under nsys, and smaller without it"
     if step is None:
-        return "Savings of launches are of the run under nsys, and smaller without it."
-    if not step.unknown:
-        return ""
-    return (
-        f"Savings of launches are of the run under nsys, and smaller without it: {step.unknown}. Give the time of a"
-        f" step without nsys: --step-time"
-    )
+        return f"{sentence}."
+    return f"{sentence}: {step.unknown}. Give the time of a step without nsys: --step-time" if step.unknown else ""
 
 
 def _draw_bar(busy_pct: float, width: int) -> str:
@@ -558,10 +559,10 @@ def _draw_bar(busy_pct: float, width: int) -> str:
     return "█" * busy_cells + "░" * (cells - busy_cells)
 
 
-def _saves_launches(finding: Finding) -> bool:
-    """Return whether a saving is, at least in part, the time of launches, which the profiler makes slower."""
+def _saves_calls(finding: Finding, calls: str) -> bool:
+    """Return whether a saving is, at least in part, the time of such calls, which the profiler makes slower."""
     return finding.recoverable_ns is not None and any(
-        member.family in ("launch", "fusion") and member.name not in _NO_LAUNCHES for member in (finding, *finding.also)
+        member.family in _SLOWER_CALLS[calls] and member.name not in _NO_LAUNCHES for member in (finding, *finding.also)
     )
 
 

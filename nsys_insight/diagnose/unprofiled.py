@@ -36,6 +36,8 @@ def limit_saving(
     if rule.is_host_work:
         share, least_added_ns = 1.0, 0.0
     left_ns = max(high_ns - share * least_added_ns, 0.0)
+    if step.is_measured and step.high_ns:
+        left_ns = min(left_ns, step.high_ns)
     if rule.shortens_kernels and step.is_measured and step.high_ns:
         most_ns = min(_MOST_LATE * (step.late_high_ns or 0), step.high_ns - _SHORTEST_KERNELS * step.busy_ns)
         left_ns = min(high_ns, max(left_ns, most_ns))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import nsys
 from nsys_insight.ingest.waiting import signal_received
+from nsys_insight.programs import run_visibly
 from nsys_insight.text.units import parse_duration
 
 if TYPE_CHECKING:
@@ -175,22 +175,12 @@ def run_without_nsys(program: Sequence[str], variables: Mapping[str, str] | None
     Raises:
         ToolError: The program failed.
     """
-    import subprocess
-
-    lines = []
-    environment = {**os.environ, **(variables or {})}
-    with subprocess.Popen(  # noqa: S603 - the user's own program
-        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
-    ) as process:
-        for line in process.stdout or ():
-            sys.stderr.write(line)
-            lines.append(line)
-    if process.returncode:
+    code, output = run_visibly(program, variables)
+    if code:
         raise ToolError(
-            f"without nsys, the program ended with exit code {process.returncode}",
-            f"try it by hand: {shlex.join(program)}",
+            f"without nsys, the program ended with exit code {code}", f"try it by hand: {shlex.join(program)}"
         )
-    return "".join(lines)
+    return output
 
 
 def find_free_name(program: Sequence[str], folder: Path) -> Path:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-import sys
 from collections import deque
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight import cache_folder, outputs, own_files
+from nsys_insight import cache_folder, outputs, own_files, programs
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, nsys, private
 from nsys_insight.ingest.files import Kind, find_neighbor
@@ -261,7 +259,7 @@ def _run_command(command: list[str], folder: Path, progress: Progress) -> tuple[
             return process.wait(), list(reading.result())
         finally:
             if process.poll() is None:
-                _kill(process)
+                programs.kill(process)
 
 
 class _Program(NamedTuple):
@@ -270,7 +268,7 @@ class _Program(NamedTuple):
     def interrupt(self) -> None:
         """End the program, and so its output."""
         if self.process.poll() is None:
-            _kill(self.process)
+            programs.kill(self.process)
 
 
 def _read_output(output_lines: Iterable[str], progress: Progress) -> deque[str]:
@@ -299,14 +297,3 @@ def _find_reason(lines: list[str], code: int) -> str:
             if match:
                 return match[1].strip()[:300].rstrip(".")
     return f"it ended with exit code {code} without output"
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    import signal
-
-    if sys.platform == "win32":
-        process.kill()
-    else:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

@@ -25,8 +25,8 @@ _ENTRY = re.compile(r"Compiling entry function '([^']*)' for '([^']*)'")
 _PROPERTIES = re.compile(r"Function properties for '?([^\s']+)'?")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REGISTERS = re.compile(r"[Uu]sed (\d+) registers(.*)")
-# Printed by nvlink, with the target if there are several.
-_LINKED = re.compile(r"nvlink info\s*:\s*Function properties for '([^']+)':(?:\s*\(target:\s*(sm_\w+)\))?")
+# Printed by nvlink, with the target if there are several, and by nvJitLink, which prints no name of a program.
+_LINKED = re.compile(r"(?:nvlink |^)info\s*:\s*Function properties for '([^']+)':(?:\s*\(target:\s*(sm_\w+)\))?")
 _UNKNOWN_STACK = re.compile(r"Stack size for entry function '([^']+)' cannot be statically determined")
 _BARRIERS = re.compile(r"used (\d+) barriers")
 _SHARED = re.compile(r"((?:\d+\+)?\d+) bytes smem")
@@ -83,12 +83,13 @@ class Usage:
         return self.shared_bytes
 
 
-def read_usages(lines: Iterable[str]) -> list[Usage]:
+def read_usages(lines: Iterable[str], remarks: list[str] | None = None) -> list[Usage]:
     """Read the kernels in the output of a build. If a kernel is printed twice, the last output counts.
 
-    Functions that are not kernels have no registers of their own (cuobjdump prints 0), and are left out.
+    Functions that are not kernels have no registers of their own (cuobjdump prints 0), and are left out. Warnings that
+    name no kernel are appended to `remarks`.
     """
-    reader = _Reader()
+    reader = _Reader([] if remarks is None else remarks)
     for line in lines:
         reader.read(line)
     usages = [usage for usage in reader.usages.values() if usage.registers]
@@ -101,7 +102,8 @@ def read_usages(lines: Iterable[str]) -> list[Usage]:
 class _Reader:
     """The state of the reader between lines: the kernel and the function that the next numbers belong to."""
 
-    def __init__(self) -> None:
+    def __init__(self, general_remarks: list[str]) -> None:
+        self.general_remarks = general_remarks
         self.usages: dict[tuple[str, str], Usage] = {}
         self.kernel: Usage | None = None
         self.function = ""
@@ -120,8 +122,11 @@ class _Reader:
         elif match := _UNKNOWN_STACK.search(line):
             self.unknown_stacks.add(match[1])
         elif match := _REMARK.search(line):
+            text = f"{match[1]}{match[2]}".strip()
             if function_match := _FUNCTION_IN_REMARK.search(match[2]) or _FUNCTION_IN_REMARK.search(match[0]):
-                self._store_remark(function_match[1], f"{match[1]}{match[2]}".strip())
+                self._store_remark(function_match[1], text)
+            elif text not in self.general_remarks:
+                self.general_remarks.append(text)
         elif self.kernel and not _IMPOSSIBLE.search(line):
             self._read_numbers(line, self.kernel)
 
@@ -207,7 +212,8 @@ def answer(
         TraceError: There is no kernel in the text.
         UsageError: No kernel has such a name.
     """
-    named_usages = [(usage, demangle(usage.name)) for usage in read_usages(lines)]
+    remarks: list[str] = []
+    named_usages = [(usage, demangle(usage.name)) for usage in read_usages(lines, remarks)]
     if not named_usages:
         raise TraceError(f"{source} has no resource usage of kernels", _INPUTS)
     names = [name for _, name in named_usages]
@@ -237,9 +243,13 @@ def answer(
     fits = {(row["number"], row["compute_capability"]): row for row in compute_occupancy(requirements)}
     rows = [case.build_row(fits.get((number, case.capability), {})) for number, case in enumerate(cases)]
     rows.sort(key=lambda row: -(row["total_ns"] or 0))
+    notes = [
+        *(f"ptxas does not name the kernel of this: {remark}" for remark in remarks),
+        *_list_notes(cases, assumptions, is_traced=trace is not None),
+    ]
     return build_answer(
         COLUMNS, [[row[column.name] for column in COLUMNS] for row in rows], report="ptxas",
-        title="Resources of kernels", notes=tuple(_list_notes(cases, assumptions, is_traced=trace is not None)),
+        title="Resources of kernels", notes=tuple(notes),
     )  # fmt: skip
 
 

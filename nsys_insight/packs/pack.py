@@ -18,6 +18,7 @@ from nsys_insight.sql.names import Names, parse_names, scan_names
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 HINT = "nsys-insight packs new NAME writes a pack to start from"
@@ -220,9 +221,9 @@ class Pack(Header):
         """Return the relations that its query reads and the functions that it calls."""
         return scan_names(self.sql) if self.is_built_in else parse_names(self.sql)
 
-    def without_notes(self) -> Pack:
-        """Return the report without notes. It has no topic, so it does not say what is not recorded, either."""
-        return replace(self, notes={}, topic="")
+    def with_notes(self, names: Collection[str]) -> Pack:
+        """Return the report with these notes alone. It has no topic, so it does not say what is not recorded."""
+        return replace(self, notes={name: note for name, note in self.notes.items() if name in names}, topic="")
 
     def display_position(self, column: str) -> int | None:
         """Return the position of a column among the main columns of a terminal; None for other columns.

@@ -150,13 +150,14 @@ def _describe_line_styles(points: list[Point]) -> str:
     return "".join(["        / DRAM", *(f"  {_CACHE_LINES[level]} {level}" for level in levels)]) if levels else ""
 
 
-def draw_svg(points: list[Point], width: int = 900, height: int = 560) -> str:
+def draw_svg(points: list[Point]) -> str:
     """Draw a self-contained SVG picture."""
     from xml.sax.saxutils import escape
 
-    axes, left, top = _Axes(points, has_caches=True), 70, 20
-    plot_width, plot_height = width - left - 30, height - top - 60 - 18 * len(points)
-    plot_height, height = (plot_height, height) if plot_height >= 260 else (260, 260 + top + 60 + 18 * len(points))
+    axes, left, top, width = _Axes(points, has_caches=True), 70, 20, 900
+    text_height = top + 60 + 18 * len(points)
+    plot_width, plot_height = width - left - 30, max(560 - text_height, 260)
+    height = plot_height + text_height
 
     def place_point(intensity: float, rate: float) -> str:
         return f"{left + axes.x(intensity) * plot_width:.1f},{top + (1 - axes.y(rate)) * plot_height:.1f}"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Columns = list[tuple[str, str]]  # names and DuckDB types
 ZONE_SUFFIX = "WITH TIME ZONE"  # in the names of DuckDB's types
 _NO_PIDS: Mapping[int, int] = {}
+_BATCH_ROWS = 50_000
 Batch = list[tuple[Any, ...]]
 
 
@@ -205,12 +206,12 @@ class Answer:
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows(limit)]
 
-    def batches(self, size: int = 50_000, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
-        """Fetch the rows in batches of `size`."""
+    def batches(self, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
+        """Fetch the first `limit` rows, or all of them, in batches."""
         with _explain_closed():
             cursor = open_cursor(self.connection)
             cursor.execute(self._select(limit))
-        while batch := cursor.fetchmany(size):
+        while batch := cursor.fetchmany(_BATCH_ROWS):
             yield batch
 
     def frame(self) -> pl.DataFrame:

@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import InsightError, QueryError, UnreadableRowError, UsageError
-from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
@@ -71,13 +70,11 @@ class Connection:
         self.files.interrupt()
         self._prefetch.interrupt()
 
-    def table(
-        self, query: str, options: FactOptions = DEFAULT_OPTIONS, *, line: int = 0, is_built_in: bool = False
-    ) -> Table:
+    def table(self, query: str, *, line: int = 0, is_built_in: bool = False) -> Table:
         """Run a query over the model's views; return the table of the result, with the names and types of its columns.
 
-        The `options` apply to the facts that it reads, such as `steps`. `line` is the line of the user's text on which
-        the query begins, for error messages. `is_built_in`: the query comes with the package.
+        `line` is the line of the user's text on which the query begins, for error messages. `is_built_in`: the query
+        comes with the package.
 
         Raises:
             UsageError: Steps are defined by an NVTX range that does not exist.
@@ -85,7 +82,7 @@ class Connection:
             TraceError: The file cannot be read.
         """
         # DuckDB sees the query from its second line on.
-        answer, _ = self._store_answer(Question(query, (), options), line - 1, is_built_in=is_built_in)
+        answer, _ = self._store_answer(Question(query), line - 1, is_built_in=is_built_in)
         return answer
 
     def rows(self, query: str, options: FactOptions, *, is_built_in: bool) -> Rows:

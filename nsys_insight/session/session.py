@@ -22,7 +22,6 @@ from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
 from nsys_insight.packs.parameter_names import naming_parameters
 from nsys_insight.packs.step_options import AUTO, StepOptions, step_params_of
-from nsys_insight.session import self_check
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.database import Database
@@ -150,22 +149,12 @@ class Session:
         Raises:
             UsageError: The arguments exclude each other, or name nothing that is in the trace.
         """
-        arguments: dict[str, Any] = {
-            "nvtx": nvtx,
-            "phase": phase,
-            "steady": steady,
-            "step": step,
-            "from_ns": from_ns,
-            "to_ns": to_ns,
-            "device": device,
-            "process": process,
-            "stream": stream,
-        }
-        scope_parts: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
-        if not scope_parts.keys().isdisjoint(("steady", "step")):  # one selection of steps replaces the other
-            scope_parts = {"steady": None, "step": None} | scope_parts
         options = self._options | ({} if steps is None else {"steps": steps})
         with naming_parameters():
+            arguments = vars(Scope(nvtx, phase, steady, step, from_ns, to_ns, device, process, stream))
+            scope_parts: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
+            if not scope_parts.keys().isdisjoint(("steady", "step")):  # one selection of steps replaces the other
+                scope_parts = {"steady": None, "step": None} | scope_parts
             scope = self._scope.narrowed(**scope_parts)
         return self._open_part(self.paths, scope, options)
 
@@ -366,6 +355,8 @@ class Session:
 
     def describe_unread_tables(self) -> tuple[str, ...]:
         """Name the tables of events in the files that no view reads, with their rows: one sentence for each trace."""
+        from nsys_insight.session import self_check
+
         row_counts = [self_check.count_unread_rows(file) for file in self._connection.files.files]
         tables = (
             ", ".join(f"{name} ({count_noun(count, 'row')})" for name, count in counts.items()) for counts in row_counts
@@ -380,6 +371,8 @@ class Session:
         Raises:
             TraceError: A file cannot be read.
         """
+        from nsys_insight.session import self_check
+
         if self._scope != FULL_TRACE or self._part_scopes:
             return []
         runner = Runner(self._options["timeout_s"], "the check")

@@ -50,4 +50,4 @@ def drop_branches(sql: str, values: Mapping[str, Any]) -> str:
         branch_values = re.findall(r"'(\w+)'", match[2] or match[3])
         return "" if is_balanced and values.get(match[1], branch_values[0]) not in branch_values else match[0]
 
-    return _BRANCH.sub(drop_or_keep, sql)
+    return _BRANCH.sub(drop_or_keep, sql) if "WHERE $" in sql else sql

@@ -20,13 +20,13 @@ from nsys_insight.sql.parser import parse_tree, tokenize
 _COMMENT = r"--[^\r\n]*|/\*.*?\*/"
 _NAME_OR_TEXT_OR_COMMENT = re.compile(rf"""("[^"]*"|'(?:[^']|'')*')|{_COMMENT}""", re.DOTALL)
 _TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT}", re.DOTALL)
-# The convention of built-in SQL.
+# The convention of built-in SQL. A pattern that begins with fixed letters is searched for in a third of the time.
 _RELATIONS = re.compile(
     # IS DISTINCT FROM is an operator. A list of names is read to its end.
-    r"(?<!distinct )\b(?:from|join)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"
+    r"(?:from|join)(?<!\w....)(?<!distinct ....)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"
 )
-_CALL = re.compile(r"\b(\w+)\s*\(")
-_CTE = re.compile(r"\b(\w+)\s+as\s+(?:(?:not\s+)?materialized\s+)?\(")
+# In the reversed text: the name of a CTE or of a function, before a parenthesis.
+_BEFORE_PARENTHESIS = re.compile(r"\((?:(?:\s+dezilairetam(?:\s+ton)?)?\s+sa\s+(\w+)|\s*(\w+))")
 _STATEMENT = re.compile(r"(?:'(?:[^']|'')*'|[^;])+")
 # The text before the query of a definition, an INSERT or an EXPLAIN.
 _BEFORE_QUERY = re.compile(
@@ -96,10 +96,12 @@ def _parse_names(sql: str) -> Names:
 def scan_names(sql: str) -> Names:
     """Scan a built-in statement for relations and functions; functions include SQL keywords before a parenthesis."""
     text = _TEXT_OR_COMMENT.sub(" ", sql.lower())
-    ctes = set(_CTE.findall(text))
+    before_parenthesis = _BEFORE_PARENTHESIS.findall(text[::-1])
+    ctes = {cte[::-1] for cte, _ in before_parenthesis}
+    functions = frozenset(function[::-1] for _, function in before_parenthesis if function)
     qualified = (name.split()[0].rpartition(".") for names in _RELATIONS.findall(text) for name in names.split(","))
     relations = {(schema, name) for schema, _, name in qualified if schema or name not in ctes}
-    return Names(frozenset(relations), frozenset(_CALL.findall(text)))
+    return Names(frozenset(relations), functions)
 
 
 def _without_comments(sql: str) -> str:

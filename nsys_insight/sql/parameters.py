@@ -18,9 +18,9 @@ _PARAMETER = re.compile(rf"{_QUOTED_OR_COMMENT}|\$([A-Za-z_][A-Za-z0-9_]*)")
 _QUOTED = re.compile(_QUOTED_OR_COMMENT)
 # Syntax that needs the tokenizer. Outside of quotes and comments: a name with a dollar in it, a text between dollars, a
 # block comment, an unterminated quote, letters of other scripts. Anywhere: a text with escapes, and NUL, where DuckDB
-# ends the statement.
-_NEEDS_TOKENIZER = re.compile(r"""[\w$]\$|/\*|["']|[^\0-\x7f]""")
-_NEEDS_TOKENIZER_ANYWHERE = re.compile(r"(?<!\w)(?:\d\w*)?(?:[eE]|[uU]&)'|\0")
+# ends the statement. Each choice begins with its rarest character: what is before it is looked at afterwards.
+_NEEDS_TOKENIZER = re.compile(r"""\$(?<=[\w$]\$)|/\*|["']|[^\0-\x7f]""")
+_NEEDS_TOKENIZER_ANYWHERE = re.compile(r"[eE]'(?<!\w[eE]')|[uU]&'(?<!\w[uU]&')|\d(?<!\w\d)\w*(?:[eE]|[uU]&)'|\0")
 
 
 def bind(sql: str, values: dict[str, Any]) -> str:

@@ -32,7 +32,8 @@ def literal(value: object) -> str:
             # Products of times must not overflow: a literal below 2^31 would be an INTEGER.
             text = str(value) if abs(value) < MAX_SMALL else f"({value})::BIGINT"
         case float():
-            text = f"{value!r}::DOUBLE"
+            # With an exponent, a number is a DOUBLE. A cast from DECIMAL takes time to bind, and may round twice.
+            text = repr(value) if "e" in repr(value) else f"{value!r}e0"
         case list():
             text = f"[{', '.join(map(literal, value))}]"
         case tuple():

@@ -22,8 +22,11 @@ _NAMESPACE = re.compile(
     r"(?<![\w:])(?:at::native::|at::|c10::|(?:cuda::)?std::(?:__\w+::)?)"
     r"|(?:<unnamed>|\(anonymous namespace\)|_GLOBAL__N__\w+|(?<=::)(?:CUB|THRUST)_\w+_NS)::"
 )
-# nvcc puts a hash of the source file's path into the linker's names of kernels that only this file sees.
-_FILE_HASH = re.compile(r"(_GLOBAL__N__|__nv_static_\d+__)[0-9a-f]{8}_")
+# nvcc puts a hash of the source file's path into the linker's names of kernels that only this file sees. If other files
+# see no function of it, its process ID follows, and a second hash, by NVRTC of the time; their lengths differ, too.
+_FILE_HASH = re.compile(
+    r"\d*(_GLOBAL__N__|__nv_static_)(?:\d+__)?[0-9a-f]{8}_(\d+_\w+?_)(?:[0-9a-f]{8}_\d+|(?=[0-9a-f]{8}))"
+)
 _ABI_TAG = re.compile(r"\[abi:\w+\]")  # Numba's kernels have two, with a counter and with the compiler's options
 _POINTER = re.compile(r" +(?=[*&]+(?:[,)>]| const\b))")
 _VOID = re.compile(r"(?<![\w:])void (?=[\w:])")
@@ -64,8 +67,8 @@ def make_readable(name: str) -> str:
 
 
 def remove_file_hash(name: str) -> str:
-    """Remove the hash of the source file's path from a linker's name: the same source elsewhere gives the same text."""
-    return _FILE_HASH.sub(r"\1", name)
+    """Remove from a linker's name what differs between builds: the same source elsewhere gives the same text."""
+    return _FILE_HASH.sub(r"\1\2", name)
 
 
 def make_all_readable(names: Iterable[str]) -> dict[str, str]:

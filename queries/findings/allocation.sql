@@ -2,7 +2,8 @@
 code = "NSI301"
 title = "The GPU waits while memory is allocated or freed"
 family = "allocation"
-meaning = "The GPU is idle while the host allocates or frees memory. cudaFree and cudaMalloc can also wait for the GPU."
+meaning = """
+The GPU is idle while the host allocates, frees or pins memory. cudaFree and cudaMalloc can also wait for the GPU."""
 evidence = [
     [
         "{threads:thread} of the CPU together spend {host_ns} in {calls:call} {per}",
@@ -72,7 +73,9 @@ Most of it is in calls of cudaFree of 100 ms and more, with which libraries such
 once per process: run one operation of each before the part that is measured."""
 
 [fix.pinned]
-any = "Pin host memory ahead of the work that needs it, in few calls, and reuse it: pinning takes time for each page."
+any = """
+Pin host memory once, ahead of the work that needs it, and reuse it, such as a ring of a few buffers: pinning takes time
+for each page."""
 
 [params]
 min_tail_ns = [20000,
@@ -120,7 +123,7 @@ SELECT
     -- Without steps, it is unknown whether there is a loop.
     CASE
         WHEN 2 * l.setup_ns >= l.host_ns THEN 'setup'
-        WHEN NOT t.has_steps AND EXISTS (FROM calls WHERE turn = 1 AND memory = 'pinned host') THEN 'pinned'
+        WHEN EXISTS (FROM calls WHERE turn = 1 AND memory = 'pinned host') THEN 'pinned'
         WHEN NOT t.has_steps THEN 'no_loop'
         WHEN (SELECT coalesce(sum(steady_count) FILTER (call_group = 'free'), 0) FROM calls)
             <= $max_freed * (SELECT sum(steady_count) FILTER (call_group = 'alloc') FROM calls) THEN 'kept'

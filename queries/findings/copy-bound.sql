@@ -93,6 +93,12 @@ space instance of its own."""
 sycl = "Copy back only what the host needs, and less often; otherwise copy to malloc_host memory on a queue of its own."
 julia = "Copy back only what the host needs (reduce on the GPU first); otherwise copy to arrays pinned with CUDA.pin."
 
+[fix.pinned_to_host]
+any = """
+Copy back only what the host needs, and less often; otherwise copy on a stream of its own while kernels run, and wait
+for its event before the host reads the data."""
+jax = "Copy back only what the host needs, and less often; otherwise start the copy early with copy_to_host_async()."
+
 [params]
 small_bytes = [65536,
     "Smaller copies take their latency, not the time of their bytes (64 KiB: some microseconds at 20 GB/s)"]
@@ -132,7 +138,7 @@ SELECT
         WHEN is_saturated THEN 'less'
         WHEN l.avg_bytes < $small_bytes THEN 'small'
         WHEN is_once THEN CASE WHEN l.copy_kind LIKE '%2H' THEN 'once_to_host' ELSE 'once' END
-        WHEN l.copy_kind LIKE '%2H' THEN 'to_host'
+        WHEN l.copy_kind LIKE '%2H' THEN if(l.is_pageable, 'to_host', 'pinned_to_host')
         WHEN NOT l.is_pageable THEN 'pinned'
         ELSE 'to_gpu'
     END AS cure_case,

@@ -13,6 +13,7 @@ evidence = [
     ],
     "{mpi_ns} of it in MPI calls, most in {mpi_name}",
     "{managed_ns} of it while the host touches managed memory, whose pages migrate",
+    "{?run_in_steps}the program runs functions on the host (cudaLaunchHostFunc) in each step, for which it may wait",
     [
         "the longest gap, {longest_gap_ns}, is between {before} and {after} ({host})",
         "the longest gap, {longest_gap_ns}, is between {before} and {after}",
@@ -68,6 +69,11 @@ any = """
 The thread that launches is off the CPU: it sleeps, or waits for a device, a file or another thread (-t osrt records the
 call). Wait for it while the GPU has work; if it is the rate of the input, nothing is to be gained."""
 
+[fix.functions]
+any = """
+Wait for an event (cudaEventSynchronize) in another thread instead of for a function of cudaLaunchHostFunc, which begins
+about 50 µs later. And launch the next step before the host handles the results of this one."""
+
 [fix.mpi]
 any = """
 Let messages pass while the GPU works: start them (MPI_Isend, MPI_Irecv), launch what does not need them, then wait for
@@ -122,6 +128,7 @@ SELECT
         WHEN 2 * h.mpi_ns > h.recoverable_ns THEN 'mpi'
         WHEN 2 * w.managed_share > 1 THEN 'managed'
         WHEN EXISTS (FROM _event_waits) THEN 'events'
+        WHEN f.run_in_steps THEN 'functions'
         WHEN 2 * k.parts[1].work_ns > h.recoverable_ns
             AND regexp_matches(k.parts[1].activity, '^(OS call: ((clock_)?nano|u)?sleep|sleeping)$') THEN 'sleep'
         WHEN 2 * k.parts[1].work_ns > h.recoverable_ns
@@ -133,15 +140,13 @@ SELECT
     CASE WHEN EXISTS (FROM _event_waits) THEN 'info' END AS severity,
     h.recoverable_ns AS idle_ns,
     CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
-    h.mpi_ns,
+    f.run_in_steps, h.mpi_ns,
     (FROM _mpi_work) AS mpi_name,
     CASE WHEN 2 * w.managed_share > 1 THEN w.managed_share * h.recoverable_ns END AS managed_ns,
     g.duration_ns AS longest_gap_ns,
-    operation_text(g.before_name) AS before,
-    operation_text(g.after_name) AS after,
+    operation_text(g.before_name) AS before, operation_text(g.after_name) AS after,
     nullif(g.host, 'CPU work') AS host
-FROM host_times AS h
-CROSS JOIN _managed_work AS w
+FROM (host_times AS h CROSS JOIN _managed_work AS w CROSS JOIN _silent_waits AS f)
 LEFT JOIN longest_gap AS g ON true
 LEFT JOIN known_work AS k ON true
 WHERE EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

@@ -12,6 +12,7 @@ evidence = [
     average""",
     "the GPU is busy for {busy_ns} of {wall_ns} {per}",
     "the kernel before the copy is mostly {kernel}",
+    "{?is_backward}the thread of the backward pass reads them",
     "{compiled_pct} of the kernel time is in kernels that a compiler made: each copy divides a compiled graph",
 ]
 skip_if = "The branch avoids more work than the wait costs."
@@ -29,7 +30,9 @@ Python loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop
 
 [fix.branch]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
-pytorch = "Replace the Python if on a tensor by torch.where, or move the check out of the step."
+pytorch = """
+Replace a Python if that chooses between values by torch.where, leave out one that only skips work on empty tensors, or
+move the check out of the step."""
 inductor = """
 Replace the Python if on a tensor by torch.where or torch.cond, check with fullgraph=True that no graph break is
 left, and then compile with mode="reduce-overhead"."""
@@ -37,20 +40,25 @@ jax = "Replace the Python branch by jax.lax.cond or jnp.where inside the jitted 
 cupy = "Replace the Python if on an array by cupy.where."
 cuda = "Decide in the next kernel, or use conditional nodes of CUDA graphs (CUDA 12.4)."
 
+[fix.backward]
+any = "Check all gradients once per step, instead of after each operation of the backward pass."
+pytorch = """
+Switch off torch.autograd.set_detect_anomaly, which reads a flag back after each operation of the backward pass; remove
+hooks that read gradients, or check all gradients once per step."""
+
 [params]
 dense = [20, "With more launches than this between two read-backs, only the idle time near them is counted"]
 */
 -- JAX polls for the end of a copy.
 WITH flags AS (
-    SELECT process_id, device_id, start_ns, copy_end_ns FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1
+    SELECT process_id, thread_id, device_id, start_ns, copy_end_ns FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1
     UNION ALL
-    SELECT process_id, device_id, start_ns, end_ns FROM memcpys
+    SELECT process_id, NULL, device_id, start_ns, end_ns FROM memcpys
     WHERE copy_kind = 'D2H' AND size_bytes = 1 AND EXISTS (FROM frameworks WHERE framework = 'jax' AND is_program)
         AND NOT EXISTS (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1)
 ),
 reads AS (
-    SELECT w.process_id, w.device_id, w.start_ns, w.copy_end_ns
-    FROM flags AS w
+    SELECT w.* FROM flags AS w
     ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
@@ -67,6 +75,14 @@ kernels_before AS (
     ) AS k ON k.process_id = r.process_id AND k.start_ns <= r.copy_end_ns
     JOIN kernel_names AS n USING (name_id)
 ),
+-- PyTorch runs the backward pass in a thread of its own.
+backward_reads AS (
+    SELECT bool_and(thread_id <> process_id AND thread_id IN (
+        SELECT l.thread_id FROM launches AS l JOIN kernel_names AS n USING (name_id)
+        WHERE l.start_ns <= (SELECT max(copy_end_ns) FROM first_reads) AND regexp_matches(n.name, '(?i)backward|_grad_')
+    )) AS is_backward
+    FROM first_reads
+),
 -- XLA marks its operations: the copies of a while loop lie within the range of that loop.
 loop_reads AS (
     SELECT count(*) AS loop_reads
@@ -81,9 +97,6 @@ loop_reads AS (
 compiled_kernels AS (
     SELECT sum(kernel_time_pct) AS compiled_pct FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor'
 ),
-read_totals AS (
-    SELECT count(*)::DOUBLE AS reads FROM reads
-),
 -- The read-backs are in every step, so what only some steps have is not theirs.
 typical_step AS (
     SELECT median(gpu_idle_ns) / any_value(tokens_per_step) AS idle_ns FROM steps, step_method WHERE phase = 'steady'
@@ -92,10 +105,10 @@ SELECT
     least(t.idle_ns, m.idle_ns) * least(1, $dense * r.reads / t.units / t.launch_calls) AS recoverable_ns,
     0.4 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
-    NULL AS place,
-    r.reads / t.units AS reads,
-    t.launch_calls * t.units / r.reads AS launches_each,
-    t.busy_ns, t.wall_ns, k.kernel, CASE WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
+    NULL AS place, r.reads / t.units AS reads, t.launch_calls * t.units / r.reads AS launches_each,
+    t.busy_ns, t.wall_ns, k.kernel, b.is_backward,
+    CASE WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
-FROM read_totals AS r, kernels_before AS k, loop_reads AS l, compiled_kernels AS c, typical_step AS m, _step_totals AS t
+FROM kernels_before AS k, backward_reads AS b, loop_reads AS l, compiled_kernels AS c, typical_step AS m,
+    _step_totals AS t, (SELECT count(*)::DOUBLE AS reads FROM reads) AS r
 WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0

@@ -59,9 +59,9 @@ really launched; or let it hold fewer values."""
 cuda = """
 Give a thread of {first} the registers that it needs: __launch_bounds__ of the threads that are really launched, no
 -maxrregcount; or let it hold fewer values. nvcc -Xptxas -v shows what is spilled (nsys-insight ptxas)."""
-triton = """
-Give a thread of {first} the registers that it needs: smaller BLOCK sizes, or more warps (num_warps) for the same
-block."""
+python = """
+Give a thread of {first} the registers that it needs: in Triton, smaller BLOCK sizes, or more warps (num_warps) for the
+same block; in CUDA C++, __launch_bounds__ of the threads that are really launched, and no -maxrregcount."""
 numba = """
 Give a thread of {first} the registers that it needs: no max_registers in cuda.jit; or let it hold fewer values."""
 

@@ -27,7 +27,9 @@ Compile the step: torch.compile(model, mode="reduce-overhead") fuses kernels and
 with torch.cuda.graph."""
 inductor = """
 Launch the compiled step as a CUDA graph: mode="reduce-overhead", or capture it with torch.cuda.graph."""
-jax = "Put the whole step under one jax.jit."
+jax = """
+Put the whole step under one jax.jit; within it, replace loops of small iterations by jax.vmap, or for a linear
+recurrence by jax.lax.associative_scan."""
 cupy = """
 Fuse the operations: cupy.fuse, ElementwiseKernel or RawKernel; or capture the step on a stream as a graph:
 stream.begin_capture()."""
@@ -47,7 +49,9 @@ inputs that keep their addresses are not copied first."""
 inductor = """
 The step launches a graph already: compile the rest with it, such as the loss and the conversion of results; inputs that
 keep their addresses (torch._dynamo.mark_static_address) are not copied first."""
-jax = "Put the whole step under one jax.jit."
+jax = """
+Put the whole step under one jax.jit; within it, replace loops of small iterations by jax.vmap, or for a linear
+recurrence by jax.lax.associative_scan."""
 */
 SELECT
     l.recoverable_ns,

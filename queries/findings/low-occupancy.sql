@@ -52,7 +52,8 @@ WITH low_shapes AS (
         AND o.occupancy_pct < $below_pct AND s.avg_ns >= $min_avg_ns AND o.waves_per_sm >= 1
         -- Those who run kernels of libraries cannot change their registers and blocks.
         AND coalesce(n.provenance, 'hand-written') IN (
-            'hand-written', 'CuPy', 'Numba', 'Triton', 'CuTe', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL', 'Julia'
+            'hand-written', 'CuPy', 'Numba', 'Triton', 'CuTe', 'cuTile', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL',
+            'Julia', 'Halide', 'Mojo'
         )
         AND list_product(list_transform(string_split(s.block, 'x'), lambda part: part::DOUBLE)) >= 32
 ),

@@ -28,7 +28,9 @@ host launches ahead."""
 [fix.launches]
 any = "Launch fewer, larger kernels: batch, fuse, or use one library call for all of it."
 pytorch = "Compile the model (torch.compile), batch the work, or use the foreach and fused variants of operations."
-jax = "Put the whole step under one jax.jit."
+jax = """
+Put the whole step under one jax.jit; within it, replace loops of small iterations by jax.vmap, or for a linear
+recurrence by jax.lax.associative_scan."""
 cupy = "Fuse operations: cupy.fuse, ElementwiseKernel or RawKernel."
 openacc = "Merge small parallel regions, and launch them with async."
 openmp = "Merge small target regions, and launch them with nowait."

@@ -13,7 +13,6 @@ evidence = [
 ]
 skip_if = "The activations of these blocks do not fit into the GPU's memory, or an operation recomputes its own."
 effort = "line"
-numerics = "same"
 estimate = """
 High: the time of kernels of the backward pass's thread that a thread without gradients launches as well, in the same
 size and as often. Low: half of it, as the backward pass may need some of them too."""

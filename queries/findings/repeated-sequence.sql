@@ -12,7 +12,7 @@ The same few operations run again and again, and each leaves most of the GPU idl
 call with a batch does all of them."""
 evidence = [
     [
-        "a compiled loop runs {compiled_repeats} iterations of {operations:operation} in a row: {period_ns} each",
+        "{compiled_repeats} iterations of compiled loops in a row, of {operations:operation} each: {period_ns} each",
         """each step is one of {step_repeats} equal sequences in a row, of {operations:operation} each ({kernels}), with
         {blocks:block} on a GPU of {sm_count} SMs: {period_ns} each""",
         "the same {operations:operation} {repeats} times {per}, most time in {kernel}: {period_ns} each",
@@ -21,8 +21,8 @@ evidence = [
     "{filled_pct} of its SMs have a block meanwhile",
 ]
 skip_if = """
-Each repetition needs the result of the one before; then only a CUDA graph, or one kernel with the loop inside,
-helps."""
+Each repetition needs the result of the one before, and is not linear in it; then only a CUDA graph, or one kernel with
+the loop inside, helps."""
 effort = "function"
 estimate = """
 High: the idle time of the GPU in all repetitions but one, and the time in which SMs had no block. Low: 40% of the idle
@@ -50,7 +50,8 @@ cuda = "Use the batched or strided interface of the library, or give the kernel 
 any = "Batch the iterations: compute all of them at once, or many in each iteration."
 jax = """
 Replace jax.lax.map, or a jax.lax.scan that carries nothing, by jax.vmap (or give lax.map a batch_size). Where each
-iteration needs the one before, give the scan unroll=, so that XLA fuses several."""
+iteration needs the one before: a linear recurrence is a parallel scan (jax.lax.associative_scan); else give the scan
+unroll=, so that XLA fuses several."""
 
 [params]
 max_operations = [8,

@@ -40,7 +40,7 @@ SELECT
     if(idle_ns >= $min_idle * period_ns, 'launch', 'kernels') AS family,
     CASE WHEN is_step THEN repeats END AS step_repeats,
     CASE WHEN NOT is_step THEN repeats END AS repeats,
-    coalesce(kernels, 'a CUDA graph') AS kernels, sm_count,
+    kernels, sm_count,
     CASE WHEN blocks < sm_count THEN blocks END AS blocks,
     CASE WHEN blocks >= sm_count AND idle_ns < $min_idle * period_ns THEN blocks END AS large_blocks
 FROM _repetitions

@@ -37,7 +37,9 @@ cuda = """
 Pass the bytes that the kernel uses as the third launch parameter (<<<grid, block, bytes>>>), and no larger
 cudaFuncAttributeMaxDynamicSharedMemorySize; if it uses all of them, use smaller tiles, or more threads per block on
 the same tile."""
-triton = "Lower num_stages or the block sizes of the kernel, or raise num_warps."
+python = """
+In Triton, lower num_stages or the block sizes of the kernel, or raise num_warps; in CUDA C++, pass only the bytes that
+the kernel uses as the third launch parameter."""
 cupy = "Pass the bytes that the RawKernel uses as shared_mem; if it uses all of them, use smaller tiles."
 numba = "Pass the bytes that the kernel uses as the fourth launch parameter; if it uses all of them, use smaller tiles."
 
@@ -62,7 +64,9 @@ WITH kernels AS (
         -- Enough blocks to use the room.
         AND blocks_count >= $min_ratio * blocks_per_sm * sm_count AND avg_ns >= $min_avg_ns
         -- Those who run kernels of libraries cannot change their launches.
-        AND provenance IN ('hand-written', 'CuPy', 'Numba', 'Triton', 'Kokkos', 'RAJA', 'SYCL', 'Julia')
+        AND provenance IN (
+            'hand-written', 'CuPy', 'Numba', 'Triton', 'Kokkos', 'RAJA', 'SYCL', 'Julia', 'Halide', 'Mojo'
+        )
         AND family NOT IN ('gemm', 'attention', 'comm')
 )
 SELECT

@@ -37,7 +37,6 @@ Call the compiled function once with each shape before the part that is measured
 jax = """
 Call the function once before the part that is measured, and wait for its result (block_until_ready()): the first call
 compiles it. jax_compilation_cache_dir keeps compiled code on disk."""
-triton = "Launch each kernel once before the part that is measured: the first launch compiles it."
 numba = "Launch each kernel once before the part that is measured: the first launch compiles it."
 julia = "Call each function once before the part that is measured: the first call compiles its kernels."
 

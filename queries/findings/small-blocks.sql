@@ -53,8 +53,9 @@ WITH shapes AS (
     CROSS JOIN (SELECT max(clock_hz) AS clock_hz, max(sm_count) AS sm_count FROM gpus) AS g
     WHERE s.family IS DISTINCT FROM 'comm' AND s.kernel_time_pct >= $min_pct AND s.avg_ns >= $min_avg_ns
         -- Libraries and compilers choose the blocks of other kernels.
-        AND coalesce(n.provenance, 'hand-written')
-            IN ('hand-written', 'CuPy', 'Numba', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL', 'Julia')
+        AND coalesce(n.provenance, 'hand-written') IN (
+            'hand-written', 'CuPy', 'Numba', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL', 'Julia', 'Halide', 'Mojo'
+        )
         AND NOT regexp_matches(s.name, 'gemv(2T|2N|NSP)')
 ),
 odd_shapes AS (

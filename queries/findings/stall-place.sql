@@ -26,6 +26,8 @@ evidence = [
         "{?is_launch_begun}the launch call had begun before",
         """{?is_launched_before}the launch was in time: the operation waits for another GPU or process, or for what has
         no row, such as kernels that a kernel launches, or a function on the host""",
+        """{?follows_turns}the launch was in time, and {contexts} CUDA contexts take turns on the GPU: the operation may
+        wait for its turn""",
         """{?follows_host_functions}the launch was in time, and streams of the program run functions on the
         host (cudaLaunchHostFunc), for which the operation may wait""",
         """{?follows_values}the launch was in time, and streams of the program wait for a value in memory
@@ -105,8 +107,10 @@ SELECT
     host = 'stream wait' AS is_stream_wait, host = 'staged copy' AS is_staged_copy,
     host = 'managed memory' AS is_managed_memory, host = 'launch call in progress' AS is_launch_begun,
     host = 'launched before the gap' AS is_launched,
-    is_launched AND f.are_none AS is_launched_before,
+    is_launched AND f.are_none AND u.contexts IS NULL AS is_launched_before,
+    is_launched AND f.are_none AND u.contexts IS NOT NULL AS follows_turns, u.contexts,
     is_launched AND f.are_functions AS follows_host_functions,
     is_launched AND f.value_call IS NOT NULL AS follows_values, f.value_call
-FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l, _silent_waits AS f
+FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l, _silent_waits AS f,
+    (SELECT max(contexts_in_turn) AS contexts FROM _other_processes) AS u
 WHERE 100 * s.total_ns >= $min_pct * t.wall_ns * t.units

@@ -240,6 +240,9 @@ CREATE TABLE TARGET_INFO_CUDA_STREAM (
     streamId BIGINT, processId BIGINT, contextId BIGINT, priority BIGINT, flag BIGINT
 );
 
+-- Names that the program gives to streams (nvtxNameCudaStreamA).
+CREATE TABLE TARGET_INFO_NVTX_CUDA_STREAM (name VARCHAR, processId BIGINT, contextId BIGINT, streamId BIGINT);
+
 CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs BIGINT, utcTime VARCHAR);
 
 CREATE TABLE TARGET_INFO_SYSTEM_ENV (name VARCHAR, value VARCHAR);

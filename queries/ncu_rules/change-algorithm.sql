@@ -1,6 +1,5 @@
 /*
 title = "Much arithmetic per load, and still memory-bound"
-severity = "info"
 evidence = ["bound", "fma_per_load_ratio", "active_warps_ratio"]
 
 [actions]

@@ -1,6 +1,5 @@
 /*
 title = "The SM is near its ceiling"
-severity = "info"
 evidence = ["sm_pct", "tensor_pct", "fma_pct", "alu_pct", "xu_pct", "fp64_pct", "issue_pct", "lsu_pct"]
 
 [actions]

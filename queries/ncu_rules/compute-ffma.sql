@@ -1,6 +1,5 @@
 /*
 title = "Bound by fp32 multiply-adds"
-severity = "info"
 evidence = ["bound", "fma_pct", "tensor_pct"]
 
 [actions]

@@ -1,6 +1,5 @@
 /*
 title = "Bound by the tensor cores"
-severity = "info"
 evidence = ["bound", "tensor_half_pct", "fma_pct"]
 
 [actions]

@@ -1,6 +1,5 @@
 /*
 title = "Bound by integer tensor operations"
-severity = "info"
 evidence = ["bound", "tensor_int_pct"]
 
 [actions]

@@ -1,6 +1,5 @@
 /*
 title = "Compute-bound with memory to spare"
-severity = "info"
 evidence = ["sm_pct", "memory_pct", "name_stages"]
 
 [actions]

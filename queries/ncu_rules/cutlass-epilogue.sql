@@ -1,6 +1,5 @@
 /*
 title = "An element-wise kernel follows the matrix product"
-severity = "info"
 evidence = ["duration_ns", "next_kernel", "next_duration_ns"]
 
 [actions]

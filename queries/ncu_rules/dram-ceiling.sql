@@ -1,6 +1,5 @@
 /*
 title = "DRAM is near its ceiling"
-severity = "info"
 evidence = ["dram_pct", "dram_bytes_per_s", "sm_pct"]
 
 [actions]

@@ -1,6 +1,5 @@
 /*
 title = "Tune at the PyTorch level"
-severity = "info"
 evidence = ["duration_ns", "bound", "sm_pct", "memory_pct"]
 
 [actions]

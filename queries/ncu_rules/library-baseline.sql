@@ -1,6 +1,5 @@
 /*
 title = "A library kernel: a baseline, nothing to tune inside"
-severity = "info"
 evidence = ["duration_ns", "bound", "sm_pct", "memory_pct"]
 
 [actions]

@@ -1,6 +1,5 @@
 /*
 title = "The block size leaves warps of the SM unused"
-severity = "info"
 evidence = ["theoretical_occupancy_pct", "occupancy_limit", "threads_per_block", "blocks_per_sm"]
 
 [actions]

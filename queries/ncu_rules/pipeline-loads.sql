@@ -1,6 +1,5 @@
 /*
 title = "Little arithmetic per load: asynchronous copies pay off"
-severity = "info"
 evidence = ["bound", "fma_per_load_ratio", "shared_per_block_bytes", "shared_per_sm_bytes", "dram_pct"]
 
 [actions]

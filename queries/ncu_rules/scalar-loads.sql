@@ -1,6 +1,5 @@
 /*
 title = "Loads are 32 bits wide"
-severity = "info"
 evidence = [
     "load_sectors_per_request_ratio", "load_bytes_per_thread_ratio", "blocks_count", "sm_count", "bound", "request_kind"
 ]

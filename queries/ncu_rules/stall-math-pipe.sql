@@ -1,6 +1,5 @@
 /*
 title = "Warps wait for a saturated pipe"
-severity = "info"
 evidence = ["stall_math_pipe_pct", "fma_pct", "alu_pct", "xu_pct", "tensor_pct"]
 
 [actions]

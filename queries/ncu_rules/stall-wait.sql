@@ -1,6 +1,5 @@
 /*
 title = "Warps wait for fixed latencies, not for memory"
-severity = "info"
 evidence = ["stall_wait_pct", "stall_long_scoreboard_pct"]
 
 [actions]

@@ -150,18 +150,13 @@ late_host AS (
         CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
     FROM (SELECT apart_ns > 0.5 * waiting_ns AS is_apart FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns))
 ),
-verdict_words AS (
-    SELECT _verdict_of(
-        coalesce(p['gpu'], 0), coalesce(p['launch'], 0), coalesce(p['sync'], 0), coalesce(p['copy'], 0),
-        coalesce(p['allocation'], 0), coalesce(p['communication'], 0), coalesce(p['dependency'], 0),
-        coalesce(p['start-up and end'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
-    ) AS words
-    FROM (SELECT map_from_entries(list((part, wall_pct))) AS p FROM parts)
-),
--- The same without nsys, with the least and with the most late launches that may be left.
-unprofiled_shares AS (
+-- The shares of the parts: under nsys (number 0), and without nsys, with the least (1) and with the most (2) late
+-- launches that may be left.
+shares AS (
+    SELECT 0 AS number, map_from_entries(list((part, wall_pct))) AS p FROM parts
+    UNION ALL
     SELECT
-        u.late_left_ns, u.number,
+        u.number,
         map_from_entries(list((p.part, 100 * CASE p.part WHEN 'launch' THEN u.late_left_ns ELSE p.part_ns END / (
             u.late_left_ns + u.other_ns
         )))) AS p
@@ -178,13 +173,16 @@ unprofiled_shares AS (
     ) AS u
     GROUP BY u.late_left_ns, u.number
 ),
-unprofiled_words AS (
-    SELECT _verdict_of(
+words AS MATERIALIZED (
+    SELECT number, _verdict_of(
         coalesce(p['gpu'], 0), coalesce(p['launch'], 0), coalesce(p['sync'], 0), coalesce(p['copy'], 0),
         coalesce(p['allocation'], 0), coalesce(p['communication'], 0), coalesce(p['dependency'], 0),
         coalesce(p['start-up and end'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
     ) AS words
-    FROM unprofiled_shares
+    FROM shares
+),
+verdict_words AS (
+    SELECT words FROM words WHERE number = 0
 ),
 -- The same causes in another order are the same verdict.
 unprofiled_verdicts AS (
@@ -194,7 +192,8 @@ unprofiled_verdicts AS (
         WHEN list_sort(any_value(u.words)) = list_sort(any_value(j.words)) THEN _verdict_text(any_value(j.words))
         ELSE common_value(_verdict_text(u.words))
     END AS verdict
-    FROM unprofiled_words AS u, verdict_words AS j
+    FROM words AS u, verdict_words AS j
+    WHERE u.number > 0
 ),
 recoverable_parts AS (
     SELECT

@@ -55,6 +55,7 @@ method.query = "FROM _step_source WHERE method IS NOT NULL"
 
 doubt.use = "step_doubt"
 spread.use = "step_spread"
+drift.use = "step_drift"
 interruptions.use = "step_interruptions"
 
 left_out.text = [[

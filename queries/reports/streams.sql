@@ -4,7 +4,9 @@ topic = "program"
 place = 2
 question = "Which streams are busy, and do they overlap?"
 examples = ["", "--device 0"]
-main = ["device_id", "stream_id", "busy_ns", "wall_pct", "kernels", "copies", "overlap_pct", "stream_type"]
+main = [
+    "device_id", "stream_id", "busy_ns", "wall_pct", "kernels", "copies", "overlap_pct", "stream_name", "stream_type",
+]
 description = """
 Describes each stream that ran operations. busy_ns is the union of its kernels, copies, memsets and whole graphs;
 overlap_ns is the part of that in which another stream of the same GPU was busy too, of any process. span_ns is the
@@ -28,6 +30,7 @@ overlap_pct = "the stream's busy time"
 process_id = "Operating system's process id"
 device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, numbered by CUPTI"
+stream_name = "Name that the program gives to it with NVTX (nvtxNameCudaStreamA); NULL without"
 stream_type = """\
 null stream; default stream, which waits for the null stream and the null stream for it; non-blocking stream; NULL \
 when the trace does not say"""
@@ -60,6 +63,7 @@ SELECT
     m.process_id,
     m.device_id,
     m.stream_id,
+    c.stream_name,
     c.stream_type,
     c.priority,
     m.kernels,
@@ -74,7 +78,9 @@ SELECT
     m.gpu_id
 FROM _stream_times AS m
 LEFT JOIN (
-    SELECT process_id, stream_id, min(stream_type) AS stream_type, min(priority) AS priority
+    SELECT
+        process_id, stream_id, min(stream_name) AS stream_name, min(stream_type) AS stream_type,
+        min(priority) AS priority
     FROM cuda_streams
     GROUP BY ALL
 ) AS c USING (process_id, stream_id)

@@ -13,10 +13,10 @@ import typer
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.flags import Flags
 from nsys_insight.cli.run import open_trace, resolve_trace, show
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.render import FORMATS, choose_format
+from nsys_insight.render import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,13 +63,14 @@ def sass(  # noqa: PLR0913 - flags
     """
     from nsys_insight.kernel_code import sass as code
 
-    fmt = check_format(fmt or (choose_format(output) if output else "table"))
+    flags = Flags(fmt=fmt, output=output, limit=limit)
+    fmt = flags.format
     if row_kind not in code.GROUPINGS:
         raise UsageError(f"--by cannot be {row_kind!r}", f"choose one of: {', '.join(code.GROUPINGS)}")
     outputs.check_target(output, [file])
     with progress.show_task(f"reading {file.name}"):
         code_answer = code.answer(file, grouping=row_kind, kernel=kernel, architecture=arch)
-    _show_answer(code_answer, fmt, Flags(output=output, limit=limit))
+    _show_answer(code_answer, fmt, flags)
 
 
 def ptxas(  # noqa: PLR0913 - flags
@@ -110,7 +111,8 @@ def ptxas(  # noqa: PLR0913 - flags
     from nsys_insight.kernel_code import ptxas as compiler
     from nsys_insight.kernel_code.occupancy import parse_shared_bytes
 
-    fmt = check_format(fmt or (choose_format(output) if output else "table"))
+    flags = Flags(fmt=fmt, output=output, limit=limit)
+    fmt = flags.format
     outputs.check_target(output, [file, *([trace] if trace else [])])
     with ExitStack() as stack:
         resources_answer = compiler.answer(
@@ -120,7 +122,7 @@ def ptxas(  # noqa: PLR0913 - flags
             trace=stack.enter_context(open_trace(resolve_trace(trace))) if trace else None,
             kernel=kernel,
         )
-    _show_answer(resources_answer, fmt, Flags(output=output, limit=limit))
+    _show_answer(resources_answer, fmt, flags)
 
 
 @contextmanager

@@ -145,11 +145,12 @@ class Timeline:
         for _ in range(ROUNDS):
             for stream, advance, latency, min_gap, duration, is_dependent in events:
                 if stream is None:
-                    now = (max(now, last_end) if is_dependent else now) + latency + advance
+                    now = (last_end if is_dependent and last_end > now else now) + latency + advance
                     continue
                 if duration is not None:
-                    ready[stream] = end = max(now + latency, ready[stream] + min_gap) + duration
-                    last_end = max(last_end, end)
+                    arrived, free = now + latency, ready[stream] + min_gap
+                    ready[stream] = end = (arrived if arrived > free else free) + duration  # noqa: FURB136 - max() is slow
+                    last_end = end if end > last_end else last_end  # noqa: FURB136
                 now += advance
             round_ends.append(last_end)
         return round_ends[-1] - round_ends[-2]

@@ -24,7 +24,8 @@ POINTWISE = frozenset({"elementwise", "activation", "copy/cast"})
 WORK_NS = 100_000.0
 
 
-class Op(NamedTuple):
+@dataclass(eq=False, slots=True)  # hashed as an object: a hash of all fields takes half of a simulation
+class Op:
     """An operation of the typical step.
 
     Times are in ns from the start of the step on the host; None if unknown. `first_ns` is the start in the first of the

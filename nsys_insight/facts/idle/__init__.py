@@ -59,16 +59,16 @@ _SAME_CALL, _MIGRATION, _COPY, _READ_BACK = 1, 2, 4, 8
 def fill(context: Context) -> None:
     """Fill `facts.idle_time` and `facts.idle_calls`."""
     connection, source = context.connection, context.source
-    statements = context.statements(
-        "idle", "edges", "migrations", "device_launches", "calls", "gaps", "around", "launched", "held"
-    )
+    statements = context.statements("idle", "edges", "migrations", "calls", "gaps", "around", "launched", "held")
     kind = "VIEW" if raw.can_read_some_rows(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
     if connection.execute(statements["migrations"]).fetchall() != [(0,)]:
         connection.execute(*context.statements("idle", "prefetches").values())
-    connection.execute(statements["device_launches"])
-    calls, long_calls = (bind(statements["calls"], {"min_ns": min_ns}) for min_ns in (None, LONG_NS))
-    connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {calls}")
+    # The kernels that graphs launch on the device have no correlation id: their number is that of the process.
+    if connection.execute("SELECT 1 FROM facts.gpu_reach WHERE call BETWEEN 0 AND 16777215 LIMIT 1").fetchone():
+        connection.execute(*context.statements("idle", "device_launches").values())
+    connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {statements['calls']}")
+    long_calls = f"FROM internal.idle_calls WHERE end_ns - start_ns >= {LONG_NS}"
     connection.execute(f"CREATE OR REPLACE TABLE internal.idle_long_calls AS {long_calls}")
     windows = _windows(connection)
     with Inserts(connection) as inserts:

@@ -1,6 +1,6 @@
 -- The API calls of the unscoped trace, each with its thread as one number and its kind: 0 waits, 1 copies, 2 allocates
 -- or frees, 3 anything else; 4 is an MPI call. A call may be inside another one. A call without a correlation id
--- launched nothing. With $min_ns, only calls of at least this duration.
+-- launched nothing.
 SELECT
     call_of(a.correlation_id, a.process_id) AS call, a.correlation_id, thread_of(a.thread_id, a.process_id) AS thread,
     a.start_ns,
@@ -15,4 +15,3 @@ LEFT JOIN (
     WHERE call_group IN ('sync', 'alloc', 'free')
 ) AS n ON n.name_id = a.name_id
 WHERE a.kind IN ('api', 'mpi') AND a.thread_id IS NOT NULL AND a.start_ns IS NOT NULL
-    AND ($min_ns IS NULL OR a.end_ns - a.start_ns >= $min_ns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nsys_insight.facts.loops.evidence import Amounts, add_up, count_marks, weigh, weigh_interruptions
+from nsys_insight.facts.loops.evidence import Amounts, add_up, count_marks, find_quartiles, weigh, weigh_interruptions
 from nsys_insight.facts.loops.interruptions import join_runs
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
 
@@ -216,7 +216,7 @@ def _summarize(
     launches = np.median(_sum(sequence["is_launch"], *bounds))
     graph_ns = np.where(sequence["is_graph"], sequence["gpu_ns"], 0)
     counts = iterations["operations"]
-    low, median, high = np.quantile(periods, [0.25, 0.5, 0.75])
+    low, median, high = find_quartiles(periods)
     return {
         "loop": level.name,
         "parent": level.parent,

@@ -171,8 +171,8 @@ class LoopNest:
         )
         self._next_symbol = len(names)
         symbol = symbols.astype(_INTEGER)
-        self._minor = set() if is_minor is None else set(np.unique(symbol[is_minor]).tolist())
-        self._ends = set() if is_end is None else set(np.unique(symbol[is_end]).tolist())
+        self._minor = set() if is_minor is None else set(symbol[is_minor].tolist())
+        self._ends = set() if is_end is None else set(symbol[is_end].tolist())
         bounds = np.arange(len(symbol) + 1, dtype=_INTEGER) if positions is None else positions.astype(_INTEGER)
         self.positions = bounds[:-1]
         self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1, _INTEGER), int(bounds[-1])))

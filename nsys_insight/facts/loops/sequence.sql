@@ -1,9 +1,10 @@
 -- What a process put on its GPUs, and its calls that wait, in any order. `token` is equal for equal operations: kernels
 -- of one name, copies of one direction and about one size, graphs of the same kernels. What one graph launch runs is
--- one operation. All waits are equal: how many there are in a row depends on the runtime. Migrations of unified memory
--- are left out: the driver starts them, not the program. `shape` is a number of up to 31 bits for name and grid. A wait
--- takes no GPU time. Operations of different devices are different: work that goes to two devices in turn is one
--- iteration. Operations with a launch call of their own are not copied to a table.
+-- one operation. All waits are equal: how many there are in a row depends on the runtime. A function that runs on the
+-- host after operations stands for a wait: it tells the host that they are done. Migrations of unified memory are left
+-- out: the driver starts them, not the program. `shape` is a number of up to 31 bits for name and grid. A wait takes no
+-- GPU time. Operations of different devices are different: work that goes to two devices in turn is one iteration.
+-- Operations with a launch call of their own are not copied to a table.
 CREATE OR REPLACE TABLE internal.loop_others AS
 WITH uncalled_operations AS (
     -- Without a launch call in the trace, it was launched before the next operation that has one.
@@ -67,7 +68,7 @@ FROM graphs
 UNION ALL
 SELECT hash('wait'), 0, name, NULL, NULL, NULL, false, start_ns, start_ns, end_ns, 0
 FROM api_calls
-WHERE process_id = $process AND call_group = 'sync';
+WHERE process_id = $process AND (call_group = 'sync' OR name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*');
 
 CREATE OR REPLACE VIEW internal.loop_sequence AS
 SELECT

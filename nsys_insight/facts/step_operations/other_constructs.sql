@@ -1,7 +1,8 @@
--- The constructs that copies, memsets, graphs and calls of a step may be, in the order in which they are tried.
-SELECT c.construct, c.operations, c.condition
-FROM constructs() AS c
-WHERE c.operations IS NOT NULL AND EXISTS (
-    FROM internal.unnamed_operations AS o WHERE o.kind <> 'kernel' AND regexp_matches(o.name, c.operations)
-)
-ORDER BY c.place
+-- The constructs that copies, memsets, graphs and calls of a step may be, in the order in which they are tried. Each
+-- pattern is compiled once: it is searched in all names at once, a line each.
+SELECT construct, operations, condition
+FROM constructs()
+WHERE regexp_extract(
+    (SELECT string_agg(name, chr(10)) FROM internal.unnamed_operations WHERE kind <> 'kernel'), '(?m)' || operations
+) <> ''
+ORDER BY place

@@ -18,14 +18,10 @@ replaceable AS (
         sum(o.total_ns - e.high_ns) - kept_low_ns AS gone_low_ns,
         sum(e.low_ns) AS low_ns, sum(e.high_ns) AS high_ns, sum(e.launches) AS launches, count(*) AS shapes,
         max(e.saving_low_ns) AS saving_low_ns, max(e.saving_high_ns) AS saving_high_ns,
-        max_by(o, (o.total_ns, -o.row_number)) AS largest
+        max_by(o.row_number, (o.total_ns, -o.row_number)) AS largest
     FROM internal.chosen_estimates AS e
     JOIN internal.unjudged_operations AS o USING (row_number)
     GROUP BY o.process_id, e.construct, e.replacement, o.device_id
-),
-entries AS (
-    FROM construct_replacements()
-    WHERE (construct, replacement) IN (SELECT (construct, replacement) FROM internal.chosen_estimates)
 ),
 included AS (
     SELECT
@@ -85,22 +81,23 @@ savings AS (
 SELECT
     s.process_id, s.construct, c.domain, c.what, c.library, s.replacement, e.title, e.evidence, e.fix, e.skip_if,
     e.effort, e.numerics, e.source, e.explains, e.blocks, e.reported_by, s.device_id,
-    coalesce(s.largest.base_name, s.largest.name) AS kernel,
+    coalesce(o.base_name, o.name) AS kernel,
     s.calls, if(s.total_ns = 0, s.host_ns, s.total_ns) / s.calls AS avg_ns, s.total_ns,
     -- Kernels that overlap take longer together than the step.
     least(100, 100 * s.total_ns / s.wall_ns) AS total_pct,
     s.included_calls, s.included_ns, s.included, s.calls + s.included_calls AS all_calls,
     s.total_ns + s.included_ns AS all_ns, least(100, 100 * (s.total_ns + s.included_ns) / s.wall_ns) AS all_pct,
     s.idle_ns, s.host_ns, s.shapes,
-    s.largest.size_bytes, s.largest.bytes_per_s, s.largest.blocks_count, s.largest.threads_per_block,
-    s.largest.registers_per_thread, s.largest.static_shared_bytes, s.largest.dynamic_shared_bytes,
-    s.largest.blocks_per_sm, s.largest.blocks_without_shared, s.largest.occupancy_pct, s.largest.waves_per_sm,
-    s.largest.sm_count, s.largest.read_back_bytes, s.largest.before, s.largest.after, s.largest.devices,
-    s.largest.step_busy_pct,
+    o.size_bytes, o.bytes_per_s, o.blocks_count, o.threads_per_block,
+    o.registers_per_thread, o.static_shared_bytes, o.dynamic_shared_bytes,
+    o.blocks_per_sm, o.blocks_without_shared, o.occupancy_pct, o.waves_per_sm,
+    o.sm_count, o.read_back_bytes, o.before, o.after, o.devices,
+    o.step_busy_pct,
     CASE WHEN s.own_saving_high_ns IS NULL THEN greatest(s.estimate_low_ns, 0) END AS estimate_low_ns,
     CASE WHEN s.own_saving_high_ns IS NULL THEN greatest(s.estimate_high_ns, 0) END AS estimate_high_ns,
     s.launches, s.saving_low_ns, s.saving_ns,
     CASE WHEN s.own_saving_high_ns IS NULL AND s.is_limited THEN 'the host' END AS bounded_by
 FROM savings AS s
-JOIN entries AS e USING (construct, replacement)
-JOIN (SELECT construct, domain, what, library FROM constructs()) AS c USING (construct)
+JOIN construct_replacements() AS e USING (construct, replacement)
+JOIN constructs() AS c USING (construct)
+JOIN internal.unjudged_operations AS o ON o.row_number = s.largest

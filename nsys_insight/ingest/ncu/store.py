@@ -12,8 +12,6 @@ from nsys_insight.errors import TraceError, UsageError, cannot_write_error
 from nsys_insight.ingest import cache_entries, database
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.files import find_neighbor
-from nsys_insight.ingest.ncu import report_blocks
-from nsys_insight.ingest.ncu.pages import Launch, merge_launches, read_file
 from nsys_insight.paths import expand_home
 from nsys_insight.sql.quoting import identifier, literal, read_parquet
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.ingest.ncu.pages import Launch
     from nsys_insight.ingest.source import Source
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU_DATA"
@@ -40,6 +39,8 @@ def read_all(files: list[Path]) -> list[Launch]:
         TraceError: A file has no launch, or is damaged.
         ToolError: A report needs ncu, which is missing or failed.
     """
+    from nsys_insight.ingest.ncu.pages import merge_launches, read_file
+
     launches_by_key: dict[tuple[object, ...], Launch] = {}
     for file in files:
         if is_report(file):
@@ -56,6 +57,8 @@ def read_all(files: list[Path]) -> list[Launch]:
 
 def is_report(file: Path) -> bool:
     """Return whether a file is ncu's own report, judged by its first bytes or its suffix."""
+    from nsys_insight.ingest.ncu import report_blocks
+
     try:
         with file.open("rb") as stream:
             head = stream.read(len(report_blocks.MAGIC))

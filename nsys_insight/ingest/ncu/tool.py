@@ -12,6 +12,7 @@ from nsys_insight.extras import write_install_command
 from nsys_insight.ingest.ncu import report_blocks, report_reader
 from nsys_insight.ingest.ncu.pages import Launch, merge_launches, parse
 from nsys_insight.paths import expand_home
+from nsys_insight.programs import run_visibly
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU"
 
@@ -89,23 +90,14 @@ def run(command: list[str]) -> None:
     Raises:
         ToolError: It failed. If a permission is missing, the hint says how to get it.
     """
-    import subprocess
-
-    lines = []
     try:
-        with subprocess.Popen(  # noqa: S603 - the user has seen the command
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        ) as process:
-            for line in process.stdout or ():
-                sys.stderr.write(line)
-                lines.append(line)
+        code, output = run_visibly(command)
     except OSError as error:
         raise ToolError(f"{command[0]} does not run: {error.strerror}", f"set ${NCU_VARIABLE} to an ncu") from None
-    output = "".join(lines)
     if _PERMISSION in output:
         raise permission_error()
-    if process.returncode:
-        raise ToolError(f"ncu failed with exit code {process.returncode}", _find_last_error(output))
+    if code:
+        raise ToolError(f"ncu failed with exit code {code}", _find_last_error(output))
     if "No kernels were profiled" in output:
         raise ToolError(
             "ncu profiled no kernel: none of the launches matched",

@@ -19,7 +19,8 @@ SELECT
     {'range_name': f.range_name, 'step_loop': f.step_loop, 'is_count': f.is_count, 'doubt': m.doubt,
         'is_once': f.is_once, 'interruptions': f.interruptions, 'interruption_ns': f.interruption_ns,
         'operations': f.operations,
-        'operation': f.operation, 'shortest_ns': f.shortest_ns, 'longest_ns': f.longest_ns} AS source,
+        'operation': f.operation, 'shortest_ns': f.shortest_ns, 'longest_ns': f.longest_ns,
+        'tenth': f.tenth, 'first_ns': f.first_ns, 'last_ns': f.last_ns} AS source,
     (SELECT string_agg(gpu_id::VARCHAR, ', ' ORDER BY gpu_id) FROM used_gpus) AS gpus
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 -- A step's NVTX range may begin before the first CUDA event and end after the last, so it is clipped to the wall time.

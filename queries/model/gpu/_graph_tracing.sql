@@ -16,8 +16,8 @@ SELECT
     (SELECT 100.0 * sum(gpu_ns) FILTER (WHERE kind = 'graph') / sum(gpu_ns) FROM _operation_counts) AS whole_pct
 FROM (
     SELECT
-        count(*) FILTER (graph_node_id > 0) AS node_kernels,
-        sum(duration_ns) FILTER (graph_node_id > 0)::BIGINT AS node_ns,
-        sum(duration_ns)::BIGINT AS kernel_ns
-    FROM kernel_events
+        count(*) FILTER (graphNodeId > 0) AS node_kernels,
+        sum(duration(start, "end")) FILTER (graphNodeId > 0)::BIGINT AS node_ns,
+        sum(duration(start, "end"))::BIGINT AS kernel_ns
+    FROM raw.CUPTI_ACTIVITY_KIND_KERNEL
 ) AS k;

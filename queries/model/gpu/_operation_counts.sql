@@ -12,18 +12,12 @@ called = "Kernels among them whose launch call is in the trace"
 gpu_ns = "Sum of their durations"
 */
 SELECT
-    'kernel' AS kind, k.process_id, k.device_id, k.stream_id, k.name_id, NULL AS label, count(*) AS operations,
-    count(c.call) AS called,
-    sum(k.duration_ns)::BIGINT AS gpu_ns
-FROM kernel_events AS k
+    o.kind, o.process_id, o.device_id, o.stream_id, o.name_id, o.label, count(*) AS operations,
+    count(c.call) AS called, sum(o.duration_ns)::BIGINT AS gpu_ns
+FROM gpu_ops AS o
 LEFT JOIN (
     SELECT call_of(correlation_id, process_id) AS call
     FROM api_calls
     WHERE call_group IN ('launch', 'graph launch')
-) AS c ON c.call = call_of(k.correlation_id, k.process_id)
-GROUP BY ALL
-UNION ALL
-SELECT kind, process_id, device_id, stream_id, name_id, label, count(*), 0, sum(duration_ns)::BIGINT
-FROM gpu_ops
-WHERE kind <> 'kernel'
+) AS c ON c.call = CASE o.kind WHEN 'kernel' THEN call_of(o.correlation_id, o.process_id) END
 GROUP BY ALL;

@@ -12,6 +12,6 @@ SELECT
     max((s.local_total_bytes - s.least_bytes) / (s.sm_count * s.warps_per_sm * s.threads_per_warp)) AS local_bytes
 FROM (SELECT *, min(local_total_bytes) OVER (PARTITION BY model_id) AS least_bytes FROM launch_shapes) AS s
 JOIN kernel_names AS n USING (name_id)
-WHERE n.provenance IN ('hand-written', 'Triton', 'Numba', 'CuPy')
+WHERE n.provenance IN ('hand-written', 'Triton', 'Numba', 'CuPy', 'Halide', 'IREE', 'Mojo', 'cuTile')
     AND (SELECT count(DISTINCT process_id) FROM step_operations WHERE kind = 'kernel') = 1
 GROUP BY n.name;

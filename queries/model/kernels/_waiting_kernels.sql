@@ -10,24 +10,28 @@ overlap_pct = "Time shared with kernels before them, as a share of all kernel ti
 -- kernels takes as long as the reports that read this, so only streams are sorted whose kernels overlap in a part of
 -- the trace.
 WITH stream_kernels AS (
-    SELECT process_id, device_id, context_id, stream_id, start_ns, end_ns
-    FROM kernel_events
-    WHERE stream_id IS NOT NULL AND coalesce(graph_node_id, 0) = 0
+    SELECT
+        globalPid AS process, deviceId AS device_id, contextId AS context_id, streamId AS stream_id, start AS start_ns,
+        "end" AS end_ns
+    FROM raw.CUPTI_ACTIVITY_KIND_KERNEL
+    WHERE streamId IS NOT NULL AND coalesce(graphNodeId, 0) = 0
 ),
 overlapping_streams AS MATERIALIZED (
-    SELECT DISTINCT process_id, device_id, context_id, stream_id
+    SELECT DISTINCT process, device_id, context_id, stream_id
     FROM (FROM stream_kernels LIMIT 100000)
-    QUALIFY start_ns < lag(end_ns) OVER (PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns)
+    QUALIFY start_ns < lag(end_ns) OVER (PARTITION BY process, device_id, context_id, stream_id ORDER BY start_ns)
 )
 SELECT
     count(*) FILTER (shared_ns > 0) AS kernels, sum(shared_ns)::BIGINT AS overlap_ns,
-    100.0 * sum(shared_ns) / (SELECT nullif(sum(duration_ns), 0) FROM kernel_events) AS overlap_pct
+    100.0 * sum(shared_ns) / (
+        SELECT nullif(sum(duration(start, "end")), 0) FROM raw.CUPTI_ACTIVITY_KIND_KERNEL
+    ) AS overlap_pct
 FROM (
     SELECT
         greatest(0, least(end_ns, coalesce(max(end_ns) OVER (
-            PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns
+            PARTITION BY process, device_id, context_id, stream_id ORDER BY start_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ), start_ns)) - start_ns) AS shared_ns
-    FROM stream_kernels SEMI JOIN overlapping_streams USING (process_id, device_id, context_id, stream_id)
+    FROM stream_kernels SEMI JOIN overlapping_streams USING (process, device_id, context_id, stream_id)
 )
 HAVING overlap_pct >= 1;

@@ -16,4 +16,4 @@ SELECT
     kernel_family(s.name) AS family,
     kernel_provenance(s.name) AS provenance
 FROM strings AS s
-WHERE s.name_id IN (SELECT DISTINCT name_id FROM kernel_events);
+WHERE s.name_id IN (SELECT DISTINCT demangledName FROM raw.CUPTI_ACTIVITY_KIND_KERNEL);

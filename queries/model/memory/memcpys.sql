@@ -20,12 +20,13 @@ SELECT
     m."end" AS end_ns,
     duration(m.start, m."end") AS duration_ns,
     CASE
-        WHEN k.word IN ('H2D', 'D2H') AND s.word = 'device' AND d.word = 'device' THEN 'staged P2P'
-        ELSE coalesce(k.word, 'kind ' || m.copyKind)
+        WHEN w.kinds[m.copyKind] IN ('H2D', 'D2H') AND w.memories[m.srcKind] = 'device'
+            AND w.memories[m.dstKind] = 'device' THEN 'staged P2P'
+        ELSE coalesce(w.kinds[m.copyKind], 'kind ' || m.copyKind)
     END AS copy_kind,
     m.bytes AS size_bytes,
-    coalesce(s.word, 'memory ' || m.srcKind) AS source_memory,
-    coalesce(d.word, 'memory ' || m.dstKind) AS target_memory,
+    coalesce(w.memories[m.srcKind], 'memory ' || m.srcKind) AS source_memory,
+    coalesce(w.memories[m.dstKind], 'memory ' || m.dstKind) AS target_memory,
     m.deviceId AS device_id,
     m.streamId AS stream_id,
     m.contextId AS context_id,
@@ -33,11 +34,9 @@ SELECT
     m.correlationId AS correlation_id,
     m.srcDeviceId AS source_device_id,
     m.dstDeviceId AS target_device_id,
-    CASE WHEN k.word LIKE 'UM %' THEN coalesce(u.word, 'unknown') END AS migration_cause,
+    CASE WHEN w.kinds[m.copyKind] LIKE 'UM %' THEN coalesce(w.causes[m.migrationCause], 'unknown') END
+        AS migration_cause,
     m.graphNodeId AS graph_node_id,
     coalesce(m.copyCount, 1) AS copy_count
 FROM raw.CUPTI_ACTIVITY_KIND_MEMCPY AS m
-LEFT JOIN facts.enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
-LEFT JOIN facts.enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
-LEFT JOIN facts.enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
-LEFT JOIN facts.enum_words AS u ON u.enum = 'migration' AND u.id = m.migrationCause;
+CROSS JOIN facts.copy_words AS w;

@@ -11,10 +11,11 @@ thread_id = "Thread that opened it"
 end_thread_id = "Thread that closed a start/end range"
 */
 -- A range without an end lasts until the end of the capture. Its end_ns stays NULL, because the real end is unknown.
+-- nsys 2025 ends such a range exactly when the capture ends.
 SELECT
     n.start AS start_ns,
-    n."end" AS end_ns,
-    duration(n.start, n."end") AS duration_ns,
+    nullif(n."end", c.capture_end) AS end_ns,
+    duration(n.start, nullif(n."end", c.capture_end)) AS duration_ns,
     coalesce(n.text, s.value, '') AS name,
     coalesce(d.name, '') AS domain,
     n.domainId AS domain_id,
@@ -23,6 +24,7 @@ SELECT
     tid_of(n.globalTid) AS thread_id,
     tid_of(n.endGlobalTid) AS end_thread_id
 FROM raw.NVTX_EVENTS AS n
+CROSS JOIN (SELECT max(duration) AS capture_end FROM raw.ANALYSIS_DETAILS) AS c
 LEFT JOIN raw.StringIds AS s ON s.id = n.textId
 LEFT JOIN (
     SELECT pid_of(e.globalTid) AS process_id, e.domainId, min(coalesce(e.text, v.value)) AS name

@@ -16,7 +16,7 @@ FROM scope, LATERAL (
         (
             0, 'kernels',
             CASE
-                WHEN EXISTS (FROM diagnostics WHERE message LIKE '%driver version%not supported%')
+                WHEN EXISTS (FROM raw.DIAGNOSTIC_EVENT WHERE text LIKE '%driver version%not supported%')
                     THEN 'a newer nsys: this one does not support the CUDA version of the driver'
                 WHEN (SELECT traces_cuda FROM settings)
                     THEN '--trace-fork-before-exec=true, for child processes: CUDA was traced, but no call is recorded'
@@ -28,15 +28,15 @@ FROM scope, LATERAL (
         (
             0, 'kernels',
             CASE
-                WHEN EXISTS (FROM diagnostics WHERE message LIKE 'Error when processing events%')
+                WHEN EXISTS (FROM raw.DIAGNOSTIC_EVENT WHERE text LIKE 'Error when processing events%')
                     THEN 'nsys profile -t cuda, without nvtx, or a newer nsys: nsys failed to process some events'
                 ELSE 'nsys profile without --duration and --kill, until the program ends: nsys says that CUDA events '
                     'might be missing'
             END,
             NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded) AND EXISTS (FROM _call_counts)
                 AND EXISTS (
-                    FROM diagnostics
-                    WHERE regexp_matches(message, 'CUPTI events might be missing|^Not all CUDA events might')
+                    FROM raw.DIAGNOSTIC_EVENT
+                    WHERE regexp_matches(text, 'CUPTI events might be missing|^Not all CUDA events might')
                 )
         ),
         (
@@ -58,11 +58,11 @@ FROM scope, LATERAL (
             2, 'nvtx_ranges',
             if((SELECT traces_nvtx FROM settings), '', '-t cuda,nvtx, and ')
                 || 'ranges around the program''s steps',
-            NOT EXISTS (FROM nvtx_ranges)
+            NOT EXISTS (FROM raw.NVTX_EVENTS WHERE eventType IN (59, 60, 70, 71))
         ),
-        (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),
-        (4, 'gpu_metric_samples', '--gpu-metrics-devices=all', NOT EXISTS (FROM gpu_metrics)),
-        (5, 'os_calls', '-t osrt', NOT EXISTS (FROM os_calls)),
+        (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM raw.CUDA_GPU_MEMORY_USAGE_EVENTS)),
+        (4, 'gpu_metric_samples', '--gpu-metrics-devices=all', NOT EXISTS (FROM raw.GPU_METRICS WHERE value >= 0)),
+        (5, 'os_calls', '-t osrt', NOT EXISTS (FROM raw.OSRT_API)),
         (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM settings))
 ) AS m (place, metric, detail, is_missing)
 WHERE is_missing AND coalesce(

@@ -34,15 +34,16 @@ other_evidence AS (
     FROM (
         SELECT
             CASE
-                WHEN name LIKE 'XlaModule:%' OR name LIKE '%/jaxlib/%' THEN 'jax'
-                WHEN name LIKE '%/libtorch_cuda%' THEN 'pytorch'
-                WHEN name LIKE '%/cupy/%.so' THEN 'cupy'
+                WHEN value LIKE 'XlaModule:%' OR value LIKE '%/jaxlib/%' THEN 'jax'
+                WHEN value LIKE '%/libtorch_cuda%' THEN 'pytorch'
+                WHEN value LIKE '%/cupy/%.so' THEN 'cupy'
             END AS framework,
             CASE
-                WHEN name LIKE 'XlaModule:%' THEN 'NVTX ranges of XLA'
-                ELSE 'the library ' || split_part(name, '/', -1)
+                WHEN value LIKE 'XlaModule:%' THEN 'NVTX ranges of XLA'
+                ELSE 'the library ' || split_part(value, '/', -1)
             END AS evidence
-        FROM strings
+        FROM raw.StringIds
+        WHERE NOT contains(value, chr(0)) -- an environment
     )
     WHERE framework IS NOT NULL
     GROUP BY framework

@@ -1,7 +1,7 @@
 /*
 description = """One row per loop of at most 24 operations without a wait that runs at least 16 times in a step, or as
     the step, and takes 30% of it: fewer repetitions may be the layers of a model, and more operations are rarely those
-    of one item."""
+    of one item. Where no steps were found, the loops that XLA launches, of the whole scope."""
 [columns]
 loop = "The loop, as in `loops`"
 is_step = "Whether the iterations are the steps"
@@ -15,7 +15,7 @@ filled_ns = """GPU time of an iteration if other work ran on the SMs that its ke
 share = "Share of the wall time that the iterations take"
 graph_share = "Share of their GPU time in CUDA graphs"
 kernel = "The kernel that takes the longest; NULL for a graph"
-kernels = "The first kernels of an iteration, in order, each once"
+kernels = "The first kernels of an iteration, in order, each once, and a CUDA graph that is traced as a whole"
 blocks = "Most blocks of one of these kernels; NULL if unknown"
 sm_count = "SMs of the GPU"
 has_layers = "Whether some kernels are those of a layer: products, attention, norms, communication"
@@ -25,12 +25,13 @@ is_compiled = "Whether XLA launches the iterations from one loop of its own"
 WITH short_loops AS (
     SELECT
         l.*, m.loop IS NOT DISTINCT FROM l.loop AS is_step,
-        l.iterations / if(is_step, 1, m.step_count) AS repeats,
-        if(is_step, 1, least(1, l.iterations * l.period_ns / (m.step_count * t.wall_ns))) AS share
+        t.has_steps, coalesce(m.step_count, 1) AS all_steps, l.iterations / if(is_step, 1, all_steps) AS repeats,
+        if(is_step, 1, least(1, l.iterations * l.period_ns / (all_steps * t.wall_ns))) AS share
     FROM loops AS l
-    JOIN step_method AS m ON m.process_id = l.process_id AND m.step_count > 0
     CROSS JOIN _step_totals AS t
-    WHERE t.has_steps AND l.launches >= 1 AND l.operations <= 24 AND repeats >= 16 AND share >= 0.3
+    LEFT JOIN step_method AS m ON m.process_id = l.process_id AND m.step_count > 0
+    WHERE (m.step_count IS NOT NULL OR NOT t.has_steps)
+        AND l.launches >= 1 AND l.operations <= 24 AND repeats >= 16 AND share >= 0.3
         AND NOT (is_step AND l.marks > 0)
         AND NOT EXISTS (FROM loop_operations AS o WHERE o.loop = l.loop AND o.kind IN ('wait', 'loop'))
 ),
@@ -43,8 +44,9 @@ grids AS (
 names AS (
     SELECT loop, array_to_string(list(kernel ORDER BY place)[:4], ', ') AS kernels
     FROM (
-        SELECT o.loop, kernel_base_name(n.name) AS kernel, min(o.position) AS place
-        FROM loop_operations AS o JOIN kernel_names AS n USING (name_id)
+        SELECT o.loop, coalesce(kernel_base_name(n.name), 'a CUDA graph') AS kernel, min(o.position) AS place
+        FROM loop_operations AS o LEFT JOIN kernel_names AS n USING (name_id)
+        WHERE o.kind IN ('kernel', 'graph')
         GROUP BY ALL
     )
     GROUP BY loop
@@ -84,4 +86,5 @@ SELECT
     ) AS is_compiled
 FROM short_loops AS l
 JOIN contents AS c USING (loop)
-LEFT JOIN names AS n USING (loop);
+LEFT JOIN names AS n USING (loop)
+WHERE l.has_steps OR is_compiled;

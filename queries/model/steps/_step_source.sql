@@ -20,6 +20,10 @@ operations = "Median number of operations between these steps"
 operation = "The most frequent of the longest operations between them"
 shortest_ns = "The shortest steady step, outliers aside; NULL where the longest takes at most twice as long"
 longest_ns = "The longest of these"
+tenth = """How many steps a tenth of the steady ones is; NULL unless the GPU is busy for 1.1 times as long in the last
+    tenth as in the first, or in the first as in the last"""
+first_ns = "Median time in which the GPU is busy in a step of the first tenth; NULL where tenth is NULL"
+last_ns = "Median time in which the GPU is busy in a step of the last tenth; NULL where tenth is NULL"
 */
 SELECT
     m.method, m.method = 'count' AS is_count, CASE m.method WHEN 'nvtx' THEN m.pattern END AS range_name,
@@ -31,7 +35,7 @@ SELECT
         THEN round(m.tokens_per_step, 2)
     END AS misfit_tokens,
     i.interruptions, i.interruptions = 1 AS is_once, i.interruption_ns, i.operations, i.operation, d.shortest_ns,
-    d.longest_ns
+    d.longest_ns, t.tenth, t.first_ns, t.last_ns
 FROM facts.step_method AS m
 LEFT JOIN (
     SELECT
@@ -44,4 +48,15 @@ LEFT JOIN (
     SELECT min(duration_ns) AS shortest_ns, max(duration_ns) AS longest_ns
     FROM facts.steps WHERE phase = 'steady' AND NOT is_outlier
     HAVING longest_ns > 2 * shortest_ns
-) AS d ON true;
+) AS d ON true
+-- Fewer than 4 steps in a tenth may differ by chance.
+LEFT JOIN (
+    SELECT
+        min(steps) // 10 AS tenth, median(gpu_busy_ns) FILTER (10 * number <= steps)::BIGINT AS first_ns,
+        median(gpu_busy_ns) FILTER (10 * number > 9 * steps)::BIGINT AS last_ns
+    FROM (
+        SELECT gpu_busy_ns, kernels, row_number() OVER (ORDER BY start_ns) AS number, count(*) OVER () AS steps
+        FROM facts.steps WHERE phase = 'steady'
+    )
+    HAVING tenth >= 4 AND min(kernels) = max(kernels) AND greatest(last_ns, first_ns) >= 1.1 * least(first_ns, last_ns)
+) AS t ON true;

@@ -29,6 +29,7 @@ SELECT
             'is_short': u.reason = 'few launches',
             'is_graphs': u.reason = 'graphs',
             'is_traced_back': u.reason = 'backtraces',
+            'is_loading': u.reason = 'code loading',
             'is_other_work': u.reason = 'other work',
             'long_call_ns': CASE u.reason WHEN 'long calls' THEN u.call_ns END,
             'is_framework': u.reason = 'framework'

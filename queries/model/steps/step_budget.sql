@@ -90,27 +90,28 @@ running_ends AS (
     FROM concurrent_work
     WINDOW along AS (PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
--- `cut_to` requires intervals that are disjoint for each gpu_id, so each of a GPU's four kinds of pieces has its own.
-tagged_pieces AS (
-    SELECT 4 * gpu_id AS gpu_id, greatest(start_ns, kernels_ns) AS start_ns, end_ns FROM running_ends WHERE level = 1
+pieces AS (
+    SELECT 'communication' AS kind, gpu_id, greatest(start_ns, kernels_ns) AS start_ns, end_ns
+    FROM running_ends WHERE level = 1
     UNION ALL
-    SELECT 4 * gpu_id + 1, greatest(start_ns, gpu_ns), least(end_ns, kernels_ns) FROM running_ends WHERE level = 0
+    SELECT 'not communication', gpu_id, greatest(start_ns, gpu_ns), least(end_ns, kernels_ns)
+    FROM running_ends WHERE level = 0
     UNION ALL
-    SELECT 4 * gpu_id + 2, greatest(start_ns, all_ns), end_ns FROM running_ends WHERE level = 2
+    SELECT 'copy', gpu_id, greatest(start_ns, all_ns), end_ns FROM running_ends WHERE level = 2
     UNION ALL
-    SELECT 4 * gpu_id + 3, greatest(start_ns, kernels_ns), least(end_ns, all_ns) FROM running_ends WHERE level <= 1
+    SELECT 'not copy', gpu_id, greatest(start_ns, kernels_ns), least(end_ns, all_ns) FROM running_ends WHERE level <= 1
 ),
 nonempty_pieces AS (
-    FROM tagged_pieces WHERE end_ns > start_ns
+    FROM pieces WHERE end_ns > start_ns
 ),
 -- Busy time with only communication, and with only copies.
 exclusive_times AS (
     SELECT
-        o.step, p.gpu_id // 4 AS gpu_id,
-        coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 0), 0)
-            - coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 1), 0) AS communication_ns,
-        coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 2), 0)
-            - coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 3), 0) AS copy_ns
+        o.step, p.gpu_id,
+        coalesce(sum(p.end_ns - p.start_ns) FILTER (p.kind = 'communication'), 0)
+            - coalesce(sum(p.end_ns - p.start_ns) FILTER (p.kind = 'not communication'), 0) AS communication_ns,
+        coalesce(sum(p.end_ns - p.start_ns) FILTER (p.kind = 'copy'), 0)
+            - coalesce(sum(p.end_ns - p.start_ns) FILTER (p.kind = 'not copy'), 0) AS copy_ns
     FROM cut_to('nonempty_pieces', 'spans') AS p
     JOIN spans AS o ON o.start_ns = p.window_ns
     GROUP BY ALL

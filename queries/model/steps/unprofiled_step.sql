@@ -12,8 +12,8 @@ high_ns = "Time of a step without the profiler, at most; NULL if there is no est
 source = "measured (--step-time) or estimated; NULL for neither"
 reason = """\
 Why there is no estimate: other ranks, traced graphs, even (the host takes as long as the GPU), few launches,
-    graphs (they launch the step), backtraces, other work (of the host), long calls, or framework (none like it was
-    measured). Why --step-time is not used: too long or too short. NULL for neither"""
+    graphs (they launch the step), backtraces, code loading, other work (of the host), long calls, or framework (none
+    like it was measured). Why --step-time is not used: too long or too short. NULL for neither"""
 call_ns = "Median time of the call that the host makes most often of those that put work on the GPU; NULL without calls"
 bound = """What bounds the step without the profiler: host or GPU; NULL if that is unknown. GPU means the GPU's work and
     what it waits for in addition to late launches"""
@@ -54,13 +54,14 @@ range_counts AS (
     FROM nvtx_ranges AS n
     JOIN middle_steps AS m ON m.process_id = n.process_id AND n.start_ns BETWEEN m.start_ns AND m.end_ns
 ),
--- What puts work on the GPU, without graphs.
+-- What puts work on the GPU, without graphs, and what loads code.
 call_times AS (
     SELECT
-        (SELECT count(*) FROM steady_steps) AS steps, sum(calls) AS calls,
-        sum(time_ns) / (SELECT count(*) FROM steady_steps) AS time_ns
+        (SELECT count(*) FROM steady_steps) AS steps, sum(calls) FILTER (call_group <> 'module') AS calls,
+        sum(time_ns) FILTER (call_group <> 'module') AS time_ns,
+        sum(time_ns) FILTER (call_group = 'module') AS load_ns
     FROM step_calls
-    WHERE call_group IN ('launch', 'copy', 'memset') AND step IN (SELECT step FROM steady_steps)
+    WHERE call_group IN ('launch', 'copy', 'memset', 'module') AND step IN (SELECT step FROM steady_steps)
 ),
 parts AS (
     SELECT
@@ -78,7 +79,8 @@ step_times AS (
         least((s.wall_ns - p.late_ns / s.units) * m.tokens_per_step, d.step_ns) AS gpu_ns,
         s.busy_ns * m.tokens_per_step AS busy_ns,
         u.call_group, u.call_ns, u.traced_back > 0.1 * u.calls AS is_traced_back,
-        c.calls / c.steps AS calls, c.time_ns AS calls_ns, u.call_ns > 3 * k.likely_ns AS has_long_calls,
+        c.calls / c.steps AS calls, c.time_ns / c.steps AS calls_ns, c.load_ns / c.steps AS load_ns,
+        u.call_ns > 3 * k.likely_ns AS has_long_calls,
         -- Ranges cost the program nothing without nsys.
         least(coalesce(r.ranges, 0) * k.range_share * u.call_ns, 0.5 * host_ns) AS ranges_ns,
         least(k.least_ns / u.call_ns, k.least_share) AS least_share,
@@ -113,6 +115,7 @@ judged_steps AS (
             WHEN call_group IS NULL OR calls < 0.9 THEN 'few launches'
             WHEN call_group = 'graph launch' THEN 'graphs'
             WHEN is_traced_back THEN 'backtraces'
+            WHEN load_ns >= 0.5 * host_ns THEN 'code loading'
             -- The share of programs that read files, compile or compute on the host was up to 0.17.
             WHEN calls_ns < 0.18 * host_ns THEN 'other work'
             WHEN has_long_calls THEN 'long calls'

@@ -2,13 +2,19 @@
 description = "Whether the program makes streams wait for what has no row on the GPU. One row."
 [columns]
 value_call = "The call that lets a stream wait for a value in memory; NULL without"
-has_functions = "Whether functions on the host run between operations"
+run_in_steps = "Whether functions on the host run between operations in each steady step, or more; NULL without steps"
 are_functions = "Whether functions on the host run between operations, and no stream waits for a value"
 are_none = "Whether there is neither"
 */
 SELECT
-    min(name) FILTER (name SIMILAR TO 'cuStreamWaitValue.*') AS value_call,
-    coalesce(bool_or(name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*'), false) AS has_functions,
-    value_call IS NULL AND has_functions AS are_functions,
-    value_call IS NULL AND NOT has_functions AS are_none
-FROM _call_counts;
+    value_call,
+    functions >= steps AS run_in_steps,
+    value_call IS NULL AND functions > 0 AS are_functions,
+    value_call IS NULL AND functions = 0 AS are_none
+FROM (
+    SELECT
+        min(name) FILTER (name SIMILAR TO 'cuStreamWaitValue.*') AS value_call,
+        coalesce(sum(calls) FILTER (name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*'), 0) AS functions
+    FROM _call_counts
+)
+CROSS JOIN (SELECT nullif(count(*), 0) AS steps FROM steps WHERE phase = 'steady');

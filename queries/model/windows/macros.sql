@@ -59,11 +59,11 @@ SELECT * EXCLUDE (window_end_ns)
 FROM begun_in(intervals, 'window_times')
 WHERE end_ns <= window_end_ns;
 
--- The parts of GPU intervals that are cut by the edge of a window, one row per part. Such intervals are few. The time
--- buckets of an interval end with the last window: an interval may last a thousand times as long as the windows. The
--- first part of an interval begins with the interval, in a window that began before. Only intervals that end after this
--- window have further parts, and each of these begins with a window.
-CREATE MACRO cut_in(intervals, windows) AS TABLE
+-- Each of `intervals` (start_ns, end_ns and more) with each of `windows` (start_ns, end_ns; disjoint) that it overlaps:
+-- the times of this are window_ns and window_end_ns. Intervals and windows are joined by time bucket. Of the buckets in
+-- which both lie, the first one counts. The buckets of an interval end with the last window: it may last a thousand
+-- times as long as the windows. Most intervals lie in one bucket, and need no list of buckets.
+CREATE MACRO overlapping(intervals, windows) AS TABLE
 WITH nonempty_windows AS MATERIALIZED (
     SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
 ),
@@ -73,47 +73,39 @@ time_span AS MATERIALIZED (
         max(end_ns) AS until_ns
     FROM nonempty_windows HAVING count(*) > 0
 ),
-window_edges AS (
-    SELECT at_ns, at_ns // bucket_ns AS bucket
-    FROM (SELECT unnest([start_ns, end_ns]) AS at_ns FROM nonempty_windows) CROSS JOIN time_span
-),
 bucketed_intervals AS NOT MATERIALIZED (
     SELECT
-        i.*, greatest(start_ns, from_ns) // bucket_ns AS bucket, least(end_ns, until_ns) // bucket_ns AS last_bucket
+        i.*, greatest(start_ns, from_ns) // bucket_ns AS first_bucket, first_bucket AS bucket,
+        least(end_ns, until_ns) // bucket_ns AS last_bucket
     FROM query_table(intervals) AS i CROSS JOIN time_span
-),
-intervals_at_edges AS MATERIALIZED (
-    SELECT DISTINCT i.* EXCLUDE (bucket, last_bucket)
-    FROM (
-        FROM bucketed_intervals
-        UNION ALL
-        SELECT * REPLACE (unnest(range(bucket + 1, last_bucket + 1)) AS bucket)
-        FROM bucketed_intervals
-        WHERE last_bucket > bucket
-    ) AS i
-    JOIN window_edges AS e USING (bucket)
-    WHERE i.start_ns < e.at_ns AND i.end_ns > e.at_ns
-),
--- Each interval with the last window that begins before it.
-first_parts AS MATERIALIZED (
-    SELECT i.*, w.start_ns AS window_ns, w.end_ns AS window_end_ns
-    FROM intervals_at_edges AS i ASOF LEFT JOIN nonempty_windows AS w ON w.start_ns <= i.start_ns
-),
-continued_intervals AS MATERIALIZED (
-    FROM first_parts WHERE window_ns IS NULL OR window_end_ns < end_ns
 )
-SELECT * EXCLUDE (window_end_ns) REPLACE (least(end_ns, window_end_ns) AS end_ns)
-FROM first_parts
-WHERE window_end_ns > start_ns
-UNION ALL
-SELECT
-    b.* EXCLUDE (window_end_ns) REPLACE (
-        w.start_ns AS start_ns, least(b.end_ns, w.end_ns) AS end_ns, w.start_ns AS window_ns
-    )
-FROM (FROM nonempty_windows CROSS JOIN (SELECT DISTINCT gpu_id FROM continued_intervals)) AS w
-ASOF JOIN continued_intervals AS b ON b.gpu_id = w.gpu_id AND b.start_ns < w.start_ns
-WHERE b.end_ns > w.start_ns;
+SELECT i.* EXCLUDE (first_bucket, bucket, last_bucket), w.start_ns AS window_ns, w.end_ns AS window_end_ns
+FROM (
+    FROM bucketed_intervals
+    UNION ALL
+    SELECT * REPLACE (unnest(range(first_bucket + 1, last_bucket + 1)) AS bucket)
+    FROM bucketed_intervals
+    WHERE last_bucket > first_bucket
+) AS i
+JOIN (
+    SELECT
+        w.*, start_ns // bucket_ns AS first_bucket,
+        unnest(range(start_ns // bucket_ns, end_ns // bucket_ns + 1)) AS bucket
+    FROM nonempty_windows AS w CROSS JOIN time_span
+) AS w USING (bucket)
+WHERE i.start_ns < w.end_ns AND i.end_ns > w.start_ns AND bucket = greatest(i.first_bucket, w.first_bucket);
 
--- The parts of GPU intervals that lie in windows: entire intervals and cut ones.
+-- The parts of intervals that are cut by the edge of a window, one row per part. Such intervals are few.
+CREATE MACRO cut_in(intervals, windows) AS TABLE
+SELECT * EXCLUDE (window_end_ns) REPLACE (
+    greatest(start_ns, window_ns) AS start_ns, least(end_ns, window_end_ns) AS end_ns
+)
+FROM overlapping(intervals, windows)
+WHERE start_ns < window_ns OR end_ns > window_end_ns;
+
+-- The parts of intervals that lie in windows: entire intervals and cut ones.
 CREATE MACRO cut_to(intervals, windows) AS TABLE
-FROM whole_in(intervals, windows) UNION ALL FROM cut_in(intervals, windows);
+SELECT * EXCLUDE (window_end_ns) REPLACE (
+    greatest(start_ns, window_ns) AS start_ns, least(end_ns, window_end_ns) AS end_ns
+)
+FROM overlapping(intervals, windows);

@@ -1,10 +1,11 @@
-"""Run the user's commands: record their output and time, and kill everything that they started."""
+"""Run the user's programs and tools: record their output and time, and kill everything that they started."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import signal
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from nsys_insight.errors import InsightError, UsageError
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 _MAX_LAST_LINES = 3  # last lines of the output in an error message
@@ -68,13 +69,32 @@ def run(command: str | Sequence[str], timeout: float | None = None, cwd: Path | 
         output, errors = process.communicate(timeout=timeout)
         code = process.returncode
     except subprocess.TimeoutExpired:
-        _kill(process)
+        kill(process)
         output, errors = process.communicate()
         code = None
     except BaseException:
-        _kill(process)
+        kill(process)
         raise
     return CommandResult(code, output, errors, time.perf_counter() - begin)
+
+
+def run_visibly(command: Sequence[str], variables: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Run a command, with more environment variables. Return its exit code and its output, which also goes to stderr.
+
+    Raises:
+        OSError: The program does not exist or cannot be run.
+    """
+    import subprocess
+
+    lines = []
+    with subprocess.Popen(  # noqa: S603 - the user's own command
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        env={**os.environ, **(variables or {})},
+    ) as process:  # fmt: skip
+        for line in process.stdout or ():
+            sys.stderr.write(line)
+            lines.append(line)
+    return process.returncode, "".join(lines)
 
 
 def make_command_error(command: str | Sequence[str], result: CommandResult) -> InsightError:
@@ -89,7 +109,8 @@ def format_command(command: str | Sequence[str]) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill a process that has a session of its own, with all that it started."""
     with suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
