@@ -72,8 +72,8 @@ CREATE MACRO shape_id_of(
     dynamic_shared, local
 );
 
--- Whether a kernel of PyTorch or CuPy computes an array from one other array and numbers, element by element. Not a copy
--- to another layout, which may repeat a small array.
+-- Whether a kernel of PyTorch or CuPy computes an array from one other array and numbers, element by element. A copy to
+-- another layout does not count, as it may repeat a small array.
 CREATE MACRO reads_one_array(name) AS
     regexp_matches(name, '^void at::native::(?:\w+_)?elementwise_kernel<')
     AND regexp_matches(name, 'std::array<char \*, \(\w+ \w+\)2>|[AB]UnaryFunctor<|\[lambda\([\w:<>]+\) \(instance')
