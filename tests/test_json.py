@@ -21,7 +21,6 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
 from nsys_insight.ingest.ncu import store
 from nsys_insight.kernel_code import ptxas, sass
-from nsys_insight.kernel_code.reading import Limits
 from nsys_insight.ncu import diff, plan, report, report_formats, roofline
 from nsys_insight.ncu.data import NcuData
 from nsys_insight.packs.library import built_in_packs
@@ -184,7 +183,7 @@ def test_the_schema_lists_every_kind_of_error():
 def test_answers_about_kernel_code_match_their_schemas(churn):
     data = Path(__file__).parent / "data"
     for grouping in sass.GROUPINGS:
-        answer = as_json(sass.answer(data / "sass" / "tune.source.csv", grouping=grouping, limits=Limits()))
+        answer = as_json(sass.answer(data / "sass" / "tune.source.csv", grouping=grouping))
         validate(answer, "sass", "answer")
         assert not get_validator("sass").is_valid(answer | {"rows": [answer["rows"][0] | {"name": 1}]})
     lines = (data / "sass" / "sass_a.sm_90a.ptxas.txt").read_text().splitlines()

@@ -254,7 +254,7 @@ def test_what_most_of_the_cpu_work_is(activity, work_ns, expected, cure_of):
         "cpu-work", gaps_report=[gap], _cpu_work=[work], _steady_windows=[{"start_ns": 0, "end_ns": 100}],
         host_report=[{"code": "cpu_work", "recoverable_ns": 100.0, "wall_pct": 50.0}], steps=[{"phase": "steady"}],
         _managed_work=[{"managed_share": 0.0}], _mpi_work=[{"name": None}], _event_waits=[],
-        classify_report=[{"part": "launch", "see": "gaps"}],
+        _silent_waits=[{"run_in_steps": False}], classify_report=[{"part": "launch", "see": "gaps"}],
     )  # fmt: skip
     assert cure.startswith(expected)
 

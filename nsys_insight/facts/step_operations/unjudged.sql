@@ -23,6 +23,6 @@ SELECT
 FROM internal.unnamed_operations AS o
 JOIN totals AS s
     ON s.process_id = o.process_id AND s.device_id IS NOT DISTINCT FROM o.device_id
-        AND s.label = coalesce(o.construct, o.name)
+        AND s.construct IS NOT DISTINCT FROM o.construct AND s.label IS NOT DISTINCT FROM coalesce(o.construct, o.name)
 LEFT JOIN contents AS t ON t.process_id = o.process_id AND t.device_id IS NOT DISTINCT FROM o.device_id
 LEFT JOIN constructs() AS c ON c.construct = o.construct

@@ -52,11 +52,11 @@ LEFT JOIN (
 -- Fewer than 4 steps in a tenth may differ by chance.
 LEFT JOIN (
     SELECT
-        min(steps) // 10 AS tenth, median(gpu_busy_ns) FILTER (10 * number <= steps)::BIGINT AS first_ns,
-        median(gpu_busy_ns) FILTER (10 * number > 9 * steps)::BIGINT AS last_ns
+        min(c.steps) // 10 AS tenth, median(gpu_busy_ns) FILTER (10 * number <= c.steps)::BIGINT AS first_ns,
+        median(gpu_busy_ns) FILTER (10 * number > 9 * c.steps)::BIGINT AS last_ns
     FROM (
-        SELECT gpu_busy_ns, kernels, row_number() OVER (ORDER BY start_ns) AS number, count(*) OVER () AS steps
+        SELECT gpu_busy_ns, kernels, row_number() OVER (ORDER BY start_ns) AS number
         FROM facts.steps WHERE phase = 'steady'
-    )
+    ), (SELECT count(*) AS steps FROM facts.steps WHERE phase = 'steady') AS c
     HAVING tenth >= 4 AND min(kernels) = max(kernels) AND greatest(last_ns, first_ns) >= 1.1 * least(first_ns, last_ns)
 ) AS t ON true;
