@@ -153,7 +153,9 @@ def test_processes_that_share_a_gpu_stretch_each_others_kernels(tmp_path):
         for number in range(5):
             host.launch("k", start=100_000 * number + later, api=10, runs=40_000)
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        assert session.sql("SELECT gpu_id, processes, contexts, overlap_pct FROM _shared_gpus").rows() == [(0, 2, 2, 100.0)]
+        assert session.sql("SELECT gpu_id, processes, contexts, overlap_pct FROM _shared_gpus").rows() == [
+            (0, 2, 2, 100.0)
+        ]
         (note,) = (note for note in session.answer("host").notes if "other processes" in note)
     assert "kernels of 2 processes run at the same time on GPU 0 (100.0% of its busy time):" in note
 
