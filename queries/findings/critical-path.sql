@@ -18,8 +18,9 @@ evidence = [
 skip_if = "It waits for something that the trace does not show."
 effort = "function"
 estimate = """
-The step is replayed without the operation, with all its dependencies. Where the host takes over then, which nsys makes
-slower, that is the low end; high is what the host leaves if it is as fast as it may be without nsys."""
+High: the step is replayed without the operation, with all its dependencies. Where the host takes over then, which nsys
+makes slower: what the host leaves if it is as fast as it may be without nsys. No low end: the operation may be as fast
+as it can be."""
 report = "critical-path"
 when = """
 SELECT 1 FROM step_budget
@@ -51,7 +52,6 @@ SELECT
     regexp_matches(b.takes_over, '^(CPU work|API call)') AS is_host_limited,
     greatest(b.saved_ns / w.tokens, if(is_host_limited, least(b.path_ns / w.tokens, l.high_limit_ns), 0))
         AS recoverable_ns,
-    if(is_host_limited, b.saved_ns / w.tokens, NULL) AS saving_low_ns,
     100 * recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     CASE WHEN b.kind = 'copy' THEN 'copy' END AS family,
