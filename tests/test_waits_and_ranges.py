@@ -9,8 +9,8 @@ from itertools import pairwise
 from statistics import fmean, median
 
 import pytest
-from command_line import run
-from opening import open_trace
+from command_line import REPOSITORY, run
+from opening import evaluate_rules, open_trace, unpack
 from synthetic import Trace
 
 STEPS = 40
@@ -99,6 +99,14 @@ def test_functions_on_the_host_end_steps(capture):
     (finding,) = [finding for finding in findings if finding.code == "NSI105"]
     assert "runs functions on the host (cudaLaunchHostFunc) in each step" in finding.evidence
     assert "cudaEventSynchronize" in finding.cure.text
+
+
+def test_functions_that_xla_runs_on_the_host_are_not_the_programs():
+    with open_trace(unpack(REPOSITORY / "benchmarks" / "clinic6" / "traces" / "quake_ailing.sqlite.xz")) as trace:
+        ((calls,),) = trace.sql("SELECT sum(calls) FROM _call_counts WHERE name LIKE 'cudaLaunchHostFunc%'").rows()
+        finding = evaluate_rules(trace, ["cpu-work"])["cpu-work"]
+    assert calls > 0
+    assert "cudaLaunchHostFunc" not in f"{finding.evidence} {finding.action}"
 
 
 # A stream with a name.
