@@ -103,7 +103,7 @@ def test_functions_on_the_host_end_steps(capture):
 
 def test_functions_that_xla_runs_on_the_host_are_not_the_programs():
     with open_trace(unpack(REPOSITORY / "benchmarks" / "clinic6" / "traces" / "quake_ailing.sqlite.xz")) as trace:
-        ((calls,),) = trace.sql("SELECT sum(calls) FROM _call_counts WHERE name LIKE 'cudaLaunchHostFunc%'").rows()
+        ((calls,),) = trace.sql("SELECT sum(calls) FROM _call_counts WHERE name LIKE 'cuLaunchHostFunc%'").rows()
         finding = evaluate_rules(trace, ["cpu-work"])["cpu-work"]
     assert calls > 0
     assert "cudaLaunchHostFunc" not in f"{finding.evidence} {finding.action}"
