@@ -192,7 +192,12 @@ class LoopNest:
 
     def find_operations(self, first: int, end: int) -> Ints:
         """Return where the operations of the nest are, from `first` up to `end`."""
-        return self.positions[slice(*np.searchsorted(self.positions, [first, end]).tolist())]
+        return self.positions[slice(*self._count_before(np.array([first, end])).tolist())]
+
+    def _count_before(self, places: Ints) -> Ints:
+        """Count the operations before each place. With another type, NumPy would convert all positions each time."""
+        counts: Ints = np.searchsorted(self.positions, places.astype(self.positions.dtype))
+        return counts
 
     def loops_of(self, terms: Terms) -> Iterator[Loop]:
         """Return the loops among some terms, in their order."""
@@ -271,7 +276,7 @@ class LoopNest:
     def _find_runs(self, terms: Terms, minimum: int) -> list[tuple[int, Loop]]:
         """Return the terms that are runs of this number of equal operations or more, each with its loop."""
         ends = np.append(terms.first[1:], terms.end)
-        counts = np.searchsorted(self.positions, ends) - np.searchsorted(self.positions, terms.first)
+        counts = self._count_before(ends) - self._count_before(terms.first)
         runs = []
         for index in np.flatnonzero((terms.loop < 0) & (counts >= minimum)).tolist():
             symbol = int(terms.symbol[index])
