@@ -194,9 +194,9 @@ class LoopNest:
         """Return where the operations of the nest are, from `first` up to `end`."""
         return self.positions[slice(*self._count_before(np.array([first, end])).tolist())]
 
-    def _count_before(self, places: Ints) -> Ints:
-        """Count the operations before each place. With another type, NumPy would convert all positions each time."""
-        counts: Ints = np.searchsorted(self.positions, places.astype(self.positions.dtype))
+    def _count_before(self, positions: Ints) -> Ints:
+        """Count the operations before positions. With another type, NumPy would convert all of the nest each time."""
+        counts: Ints = np.searchsorted(self.positions, positions.astype(self.positions.dtype))
         return counts
 
     def loops_of(self, terms: Terms) -> Iterator[Loop]:
