@@ -68,7 +68,7 @@ FROM graphs
 UNION ALL
 SELECT hash('wait'), 0, name, NULL, NULL, NULL, false, start_ns, start_ns, end_ns, 0
 FROM api_calls
-WHERE process_id = $process AND (call_group = 'sync' OR name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*');
+WHERE process_id = $process AND (call_group = 'sync' OR runs_on_host(name));
 
 CREATE OR REPLACE VIEW internal.loop_sequence AS
 SELECT

@@ -25,3 +25,6 @@ CREATE MACRO api_group(name) AS CASE
     WHEN regexp_extract(name, '^cu(da)?(Module|Library|Kernel|Func)') <> '' THEN 'module'
     ELSE 'other'
 END;
+
+-- Whether a call lets the GPU run a function on the host, after the operations before it in the stream.
+CREATE MACRO runs_on_host(name) AS regexp_extract(name, '^cu(da)?(LaunchHostFunc|StreamAddCallback)') <> '';

@@ -1,6 +1,6 @@
 /*
 description = """The processes that ran on GPUs, where they, or their CUDA contexts, are several: one row; no row where
-    it is one context, or several of which no two use one GPU."""
+    it is one context, or each has a GPU of its own."""
 stored = true
 needs = """_operation_counts LEFT JOIN _contexts USING (process_id, device_id)
     HAVING count(DISTINCT process_id) > 1 OR count(DISTINCT context_id) > 1"""

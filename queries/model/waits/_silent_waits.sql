@@ -15,7 +15,7 @@ SELECT
 FROM (
     SELECT
         min(name) FILTER (name SIMILAR TO 'cuStreamWaitValue.*') AS value_call,
-        coalesce(sum(calls) FILTER (name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*'), 0) AS functions
+        coalesce(sum(calls) FILTER (runs_on_host(name)), 0) AS functions
     FROM _call_counts
 )
 CROSS JOIN (SELECT nullif(count(*), 0) AS steps FROM steps WHERE phase = 'steady');
