@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.facts import rank_numbers
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks import judge, pipeline
-from nsys_insight.facts.ranks.budget import TimeBudget, find_host_activity
-from nsys_insight.facts.ranks.host import find_stretches, measure_host
+from nsys_insight.facts.ranks.budget import TimeBudget, find_host_activity, find_stretches, measure_host
 from nsys_insight.facts.ranks.messages import match_messages
-from nsys_insight.facts.ranks.rank import locate_ranks
+from nsys_insight.facts.ranks.rank import locate_ranks, use_rank
 from nsys_insight.facts.ranks.run import align_run
 from nsys_insight.facts.ranks.summary import (
     explain_unmatched,
@@ -22,16 +21,13 @@ from nsys_insight.facts.ranks.summary import (
 )
 from nsys_insight.facts.ranks.write import Windows, Writer
 from nsys_insight.facts.reading import read_columns
-from nsys_insight.ingest.catalogs import use_catalog
-from nsys_insight.paths import read_query
-from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.ranks.host import HostTime
+    from nsys_insight.facts.ranks.budget import HostTime
     from nsys_insight.facts.ranks.judge import Table, Verdict
     from nsys_insight.facts.ranks.messages import Messages
     from nsys_insight.facts.ranks.rank import Ints
@@ -159,15 +155,12 @@ def _divide_run(context: Context, run: Run) -> Windows:
 
     main = run.main
     rows = np.flatnonzero(main.is_complete)
-    steps = read_query("facts/ranks/steps")
     for column, number in enumerate(main.group.ranks):
         rank = run.ranks[number]
         if column and rank.trace != run.ranks[main.group.ranks[0]].trace:
             break  # the steps of the first trace apply to all traces
-        catalog = context.catalogs[rank.trace]
-        context.for_trace(catalog).prepare(steps)
-        with use_catalog(context.connection, catalog):
-            step_rows = [row for row in fetch_rows(context.connection, steps) if row.process_id == rank.process_id]
+        with use_rank(context, rank, "steps") as (statement,):
+            step_rows = [row for row in fetch_rows(context.connection, statement) if row.process_id == rank.process_id]
         if step_rows:
             starts, ends = (np.array([getattr(row, name) for row in step_rows]) for name in ("start_ns", "end_ns"))
             kernel_starts = rank.start[main.group.kernels[rows, column]]
@@ -198,10 +191,7 @@ def _measure_rank(context: Context, run: Run, number: int, windows: Windows, mes
     import numpy as np
 
     rank = run.ranks[number]
-    statement = bind(read_query("facts/ranks/work"), {"process": rank.process_id, "gpu": rank.gpu_id})
-    catalog = context.catalogs[rank.trace]
-    context.for_trace(catalog).prepare(statement)
-    with use_catalog(context.connection, catalog):
+    with use_rank(context, rank, "work") as (statement,):
         work = read_columns(context.connection, statement)
     waiting = messages.waiting[number].copy()
     for collectives in run.collectives:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.ingest.catalogs import use_catalog
+from nsys_insight.paths import read_query
+from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
 
@@ -55,6 +58,17 @@ class Rank:
             if name == group and operation not in POINT_TO_POINT
         ]  # fmt: skip
         return np.array(indices, dtype=np.int64)
+
+
+@contextmanager
+def use_rank(context: Context, rank: Rank, *names: str) -> Iterator[list[str]]:
+    """Make the trace of a rank the default in a block. Yield statements of this folder, for its process and GPU."""
+    values = {"process": rank.process_id, "gpu": rank.gpu_id}
+    statements = [bind(read_query(f"facts/ranks/{name}"), values) for name in names]
+    catalog = context.catalogs[rank.trace]
+    context.for_trace(catalog).prepare(*statements)
+    with use_catalog(context.connection, catalog):
+        yield statements
 
 
 def build_ranks(trace: int, rows: list[Any]) -> list[Rank]:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.facts.rank_numbers import RankNumbering
-    from nsys_insight.facts.ranks.budget import TimeBudget
-    from nsys_insight.facts.ranks.host import HostTime
+    from nsys_insight.facts.ranks.budget import HostTime, TimeBudget
     from nsys_insight.facts.ranks.judge import Delay, Verdict
     from nsys_insight.facts.ranks.messages import Messages
     from nsys_insight.facts.ranks.rank import Ints, Location, Rank
