@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import rank_numbers
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks import judge, pipeline
 from nsys_insight.facts.ranks.budget import TimeBudget, find_host_activity, find_stretches, measure_host
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.budget import HostTime
     from nsys_insight.facts.ranks.judge import Table, Verdict
     from nsys_insight.facts.ranks.messages import Messages
-    from nsys_insight.facts.ranks.rank import Ints
     from nsys_insight.facts.ranks.run import Run
 
 
@@ -106,8 +106,6 @@ def fill(context: Context) -> None:
 
 def _choose_hosts(verdict: Verdict, waiting: Table) -> list[int]:
     """Return the columns of the ranks whose hosts are measured: late ranks, then those that wait least."""
-    import numpy as np
-
     order = np.argsort(waiting.mean(axis=0), kind="stable")
     columns = dict.fromkeys([*verdict.late_columns, *(int(column) for column in order)])
     return sorted(list(columns)[:_MAX_HOSTS])
@@ -117,8 +115,6 @@ def _compare_hosts(
     context: Context, run: Run, verdict: Verdict, hosts: Sequence[HostTime | None], column: int
 ) -> dict[str, Any]:
     """Compare the host of a late rank with the longest host time of the other ranks."""
-    import numpy as np
-
     host = hosts[column]
     other_hosts = [
         (float(np.median(other.working)), index) for index, other in enumerate(hosts)
@@ -151,8 +147,6 @@ def _compare_hosts(
 
 def _divide_run(context: Context, run: Run) -> Windows:
     """Divide the collectives of the main group by the steps of one of its ranks, or singly if no rank has steps."""
-    import numpy as np
-
     main = run.main
     rows = np.flatnonzero(main.is_complete)
     for column, number in enumerate(main.group.ranks):
@@ -174,8 +168,6 @@ def _divide_run(context: Context, run: Run) -> Windows:
 
 
 def _build_windows(unit: str, is_complete: Any, rows: Ints, step_of: Ints, counted_by: int | None = None) -> Windows:
-    import numpy as np
-
     begins = np.flatnonzero(np.diff(step_of, prepend=-2))
     ends = np.append(begins[1:], len(step_of)) - 1
     # Before the first collective, it is unknown when the ranks were together.
@@ -188,8 +180,6 @@ def _build_windows(unit: str, is_complete: Any, rows: Ints, step_of: Ints, count
 
 def _measure_rank(context: Context, run: Run, number: int, windows: Windows, messages: Messages) -> TimeBudget:
     """Measure where a rank's time goes in each step, in its own trace's time."""
-    import numpy as np
-
     rank = run.ranks[number]
     with use_rank(context, rank, "work") as (statement,):
         work = read_columns(context.connection, statement)
@@ -215,8 +205,6 @@ def _find_longest_gaps(
     run: Run, windows: Windows, budget: TimeBudget, verdict: Verdict, column: int
 ) -> list[tuple[int, int]]:
     """Return the longest gap of a rank's GPU in each step in which it is late, in its own trace's time."""
-    import numpy as np
-
     ends = run.ranks[run.main.group.ranks[column]].end[run.main.group.kernels[:, column]]
     late = verdict.late_ns[:, column]
     steps = [step for step in np.argsort(-late, kind="stable")[:_MAX_DELAYS_READ] if late[step] > 0]
@@ -228,7 +216,5 @@ def _find_longest_gaps(
 
 
 def _stack_columns(columns: Sequence[Ints]) -> Table:
-    import numpy as np
-
     table: Table = np.column_stack(columns)
     return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks.rank import use_rank
 from nsys_insight.facts.reading import read_columns
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Rank
 
 # A call or an NVTX range explains the idle time if the thread was in it for this share of the time.
 _MAJORITY = 0.5
@@ -70,8 +71,6 @@ class TimeBudget:
 
 
 def _unite(intervals: Intervals, times: tuple[Ints, Ints]) -> Intervals:
-    import numpy as np
-
     starts, ends = times
     return Intervals.make_disjoint(np.concatenate((intervals.start, starts)), np.concatenate((intervals.end, ends)))
 
@@ -88,8 +87,6 @@ def measure_host(context: Context, rank: Rank, occupied: Intervals, edges: tuple
         occupied: When its GPU works or communicates.
         edges: The indices of the NCCL kernels that end the step before, and this step.
     """
-    import numpy as np
-
     with use_rank(context, rank, "launched", "blocked") as statements:
         calls, blocked = (
             read_columns(context.connection, f"FROM ({statement}) ORDER BY start_ns") for statement in statements
@@ -111,8 +108,6 @@ def measure_host(context: Context, rank: Rank, occupied: Intervals, edges: tuple
 
 def find_stretches(context: Context, rank: Rank, host: HostTime) -> list[Stretch]:
     """Find the longest stretch outside of CUDA calls in each step of a host."""
-    import numpy as np
-
     with use_rank(context, rank, "calls_in_order") as (statement,):
         rows = fetch_rows(context.connection, statement)
     if not rows:
