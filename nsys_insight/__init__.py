@@ -85,7 +85,7 @@ def diff(
     from nsys_insight.compare.measure import measure_runs
     from nsys_insight.compare.step_times import parse_step_times
     from nsys_insight.notebook.html import make_html_answer
-    from nsys_insight.packs.parameter_names import naming_parameters
+    from nsys_insight.packs.flag_texts import naming_parameters
     from nsys_insight.packs.step_options import parse_options
     from nsys_insight.trace import Trace
 
@@ -118,7 +118,7 @@ def report(trace: TraceOrFile | Sequence[str | Path], output: str | Path, **opti
     from pathlib import Path
 
     from nsys_insight import outputs
-    from nsys_insight.packs.parameter_names import naming_parameters
+    from nsys_insight.packs.flag_texts import naming_parameters
     from nsys_insight.packs.step_options import parse_options
     from nsys_insight.page import choose_kind, write_page
     from nsys_insight.trace import Trace
@@ -176,7 +176,7 @@ def check(  # noqa: PLR0913 - kinds of limits, by keyword
     from nsys_insight.diagnose.rule_choice import RuleChoice, split_names
     from nsys_insight.errors import UsageError
     from nsys_insight.notebook.html import make_html_answer
-    from nsys_insight.packs.parameter_names import naming_parameters
+    from nsys_insight.packs.flag_texts import naming_parameters
     from nsys_insight.packs.step_options import parse_options
     from nsys_insight.trace import Trace
 

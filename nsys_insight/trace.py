@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs import library, step_options
-from nsys_insight.packs.parameter_names import naming_parameters
+from nsys_insight.packs.flag_texts import naming_parameters
 from nsys_insight.session.session import Session
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from nsys_insight.ingest.scope import Scope
 from nsys_insight.packs import library
-from nsys_insight.packs.parameter_names import list_parameters, replace_flags
+from nsys_insight.packs.flag_texts import list_parameters, replace_flags
 from nsys_insight.render.fields import build_fields, drop_unknown_details
 from nsys_insight.render.json_ import make_plain
 from nsys_insight.text.cells import printable

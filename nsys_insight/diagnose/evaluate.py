@@ -25,7 +25,7 @@ from nsys_insight.diagnose.findings import (
 )
 from nsys_insight.diagnose.unprofiled import limit_saving
 from nsys_insight.errors import QueryError
-from nsys_insight.packs import command_line, library
+from nsys_insight.packs import flag_texts, library
 from nsys_insight.packs.notes import fill_note
 from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
@@ -216,7 +216,7 @@ def evaluate_run(trace: Session, rules: Iterable[FindingRule], reports: Answered
     paths, scope = ranks.write_trace_arguments(trace), trace.describe_trace()["scope"]
     findings = []
     for rule in (rule for rule in rules if rule.is_cross_rank):
-        command = command_line.write_command(rule.report, paths, scope, steps.explicit)
+        command = flag_texts.write_command(rule.report, paths, scope, steps.explicit)
         statement = rule.statement(tokens=reports.program.tokens_per_step)
         findings += [_make_finding(rule, row, command, reports) for row in trace.dicts(statement, steps)]
     return list(filter(is_relevant, findings))
@@ -290,6 +290,6 @@ def _write_command(report: str, reports: AnsweredReports) -> str:
     """Write the command that shows details, for this trace, in its scope and with the same steps."""
     name = report.split(maxsplit=1)[0]
     step_flags = reports.steps.explicit_for(library.get_pack(name)) if name != "sql" else {}
-    return command_line.write_command(
+    return flag_texts.write_command(
         report, str(reports.trace.path), reports.trace.describe_trace()["scope"], step_flags
     )

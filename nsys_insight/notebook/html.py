@@ -88,7 +88,7 @@ def render_trace(trace: Session) -> str:
     Raises:
         InsightError: The trace can no longer be read.
     """
-    from nsys_insight.packs import command_line
+    from nsys_insight.packs import flag_texts
     from nsys_insight.packs.library import built_in_packs
     from nsys_insight.page.content import Report, summarize_trace
     from nsys_insight.page.html import make_environment
@@ -96,7 +96,7 @@ def render_trace(trace: Session) -> str:
 
     macros: Any = make_environment().get_template("notebook.html.j2").module
     facts, figures = summarize_trace(Report(built_in_packs()["info"], trace.answer("info")))
-    scope = " ".join(command_line.format_flags(trace.describe_trace()["scope"], {}))
+    scope = " ".join(flag_texts.format_flags(trace.describe_trace()["scope"], {}))
     return add_style(str(macros.trace(printable(trace.path.name), printable(scope), facts, figures)))
 
 

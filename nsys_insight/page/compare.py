@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.compare.answer import answer, describe_decision, tables
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.measure import measure_runs
-from nsys_insight.packs import command_line
+from nsys_insight.packs import flag_texts
 from nsys_insight.page import html
 from nsys_insight.page.tables import build_table
 from nsys_insight.page.timeline import build_timeline
@@ -37,7 +37,7 @@ def render_comparison(before: Session, after: Session, steps: StepOptions, limit
     # Readers of a page do not have the author's folders.
     has_two_names = before.path.name != after.path.name
     paths = [side.path.name if has_two_names else str(side.path) for side in sides]
-    command = command_line.write_command("diff", paths, scope, steps.explicit)
+    command = flag_texts.write_command("diff", paths, scope, steps.explicit)
     return html.fill_template(
         "compare.html.j2",
         {"lines": _align_scales(timelines)},
@@ -51,7 +51,7 @@ def render_comparison(before: Session, after: Session, steps: StepOptions, limit
         tables=[
             {"title": printable(section.title), "table": build_table(section, limit)} for section in tables(comparison)
         ],
-        scope_flags=shlex.join(command_line.format_flags(scope, steps.explicit)),
+        scope_flags=shlex.join(flag_texts.format_flags(scope, steps.explicit)),
     )
 
 

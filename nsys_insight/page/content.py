@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nsys_insight.diagnose.brief import read_brief
 from nsys_insight.diagnose.evaluate import LaterQueries
 from nsys_insight.errors import InsightError
-from nsys_insight.packs import command_line
+from nsys_insight.packs import flag_texts
 from nsys_insight.packs.library import built_in_packs, packs_by_topic
 from nsys_insight.page.ranks import draw_ranks
 from nsys_insight.session.answer import build_answer, read_columns
@@ -90,7 +90,7 @@ class Content:
 
     def build_command(self, report: str) -> str:
         """Return the command that prints the full report, of the file in the folder in which it is run."""
-        return command_line.write_command(
+        return flag_texts.write_command(
             report, self.file, self.scope, self.steps.explicit_for(built_in_packs()[report])
         )
 
@@ -109,12 +109,12 @@ class Content:
         """Return the command for a page of one window of the run, without the window. "" if the scope has a window."""
         if {"from_ns", "to_ns"} & self.scope.keys():
             return ""
-        return printable(command_line.write_command("report", self.file, self.scope, self.steps.explicit))
+        return printable(flag_texts.write_command("report", self.file, self.scope, self.steps.explicit))
 
     @property
     def scope_flags(self) -> str:
         """Return the flags of the scope and of the steps, as typed in a shell."""
-        return shlex.join(command_line.format_flags(self.scope, self.steps.explicit))
+        return shlex.join(flag_texts.format_flags(self.scope, self.steps.explicit))
 
     @property
     def topics(self) -> dict[Topic, list[Report]]:

@@ -20,7 +20,7 @@ from nsys_insight.ingest.ncu.store import find_store
 from nsys_insight.ingest.scope import FULL_TRACE, Scope
 from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
-from nsys_insight.packs.parameter_names import naming_parameters
+from nsys_insight.packs.flag_texts import naming_parameters
 from nsys_insight.packs.step_options import AUTO, StepOptions, step_params_of
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
