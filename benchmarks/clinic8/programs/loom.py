@@ -1,0 +1,54 @@
+"""Inspection of woven fabric: three layers of learned filters over pictures of the web, then a map of faults."""
+
+from itertools import pairwise
+
+import harness
+import torch
+from torch import nn
+from torch.nn import functional
+
+PICTURES, SIZE, CHANNELS = 4, 512, (32, 64, 64, 32)
+
+
+class Filters(nn.Module):
+    """Filters of 3 x 3 pixels, a bias, and a rectifier, written as a product with the pixels around each pixel."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.weight = nn.Parameter(torch.randn(outputs, 9 * inputs) / (9 * inputs) ** 0.5)
+        self.bias = nn.Parameter(torch.zeros(outputs, 1))
+
+    def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+        """Return the filtered pictures."""
+        around = functional.unfold(pictures, 3, padding=1)
+        return functional.relu(self.weight @ around + self.bias).view(len(pictures), -1, *pictures.shape[2:])
+
+
+def build(*, ailing: bool) -> harness.Step:
+    """Return the step: the faults in a batch of pictures."""
+    torch.manual_seed(0)
+    layers = [Filters(a, b) for a, b in pairwise(CHANNELS)]
+    webs = [torch.randn(PICTURES, CHANNELS[0], SIZE, SIZE, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    model = nn.Sequential(*layers)
+    if not ailing:
+        model = nn.Sequential()
+        for layer in layers:
+            convolution = nn.Conv2d(layer.inputs, len(layer.weight), 3, padding=1)
+            convolution.weight.data = layer.weight.data.view_as(convolution.weight)
+            convolution.bias.data = layer.bias.data[:, 0]
+            model.extend(nn.Sequential(convolution, nn.ReLU()))
+        model = model.to(memory_format=torch.channels_last)
+        webs = [web.to(memory_format=torch.channels_last) for web in webs]
+    model = model.to("cuda", torch.bfloat16)
+
+    @torch.no_grad()
+    def step(number: int) -> torch.Tensor:
+        features = model(webs[number % len(webs)])
+        return functional.avg_pool2d(features.float().pow(2).mean(dim=1, keepdim=True), 16)
+
+    return step
+
+
+if __name__ == "__main__":
+    harness.run(build, torch.cuda.synchronize)
