@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-SIZE, ROUNDS, EVERY = 2048, 30, 8
+SIZE, ROUNDS, EVERY = 2048, 20, 4
 latest: dict[str, jax.Array] = {}
 
 

@@ -1,13 +1,11 @@
-"""Inspection of woven fabric: three layers of learned filters over pictures of the web, then a map of faults."""
-
-from itertools import pairwise
+"""Inspection of woven fabric: a convolutional network over pictures, learned filters, and a map of faults."""
 
 import harness
 import torch
 from torch import nn
 from torch.nn import functional
 
-PICTURES, SIZE, CHANNELS = 4, 512, (32, 64, 64, 32)
+PICTURES, SIZE, CHANNELS, LAYERS = 4, 512, 64, 5
 
 
 class Filters(nn.Module):
@@ -15,7 +13,6 @@ class Filters(nn.Module):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.inputs = inputs
         self.weight = nn.Parameter(torch.randn(outputs, 9 * inputs) / (9 * inputs) ** 0.5)
         self.bias = nn.Parameter(torch.zeros(outputs, 1))
 
@@ -28,19 +25,18 @@ class Filters(nn.Module):
 def build(*, ailing: bool) -> harness.Step:
     """Return the step: the faults in a batch of pictures."""
     torch.manual_seed(0)
-    layers = [Filters(a, b) for a, b in pairwise(CHANNELS)]
-    webs = [torch.randn(PICTURES, CHANNELS[0], SIZE, SIZE, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
-    model = nn.Sequential(*layers)
-    if not ailing:
-        model = nn.Sequential()
-        for layer in layers:
-            convolution = nn.Conv2d(layer.inputs, len(layer.weight), 3, padding=1)
-            convolution.weight.data = layer.weight.data.view_as(convolution.weight)
-            convolution.bias.data = layer.bias.data[:, 0]
-            model.extend(nn.Sequential(convolution, nn.ReLU()))
-        model = model.to(memory_format=torch.channels_last)
-        webs = [web.to(memory_format=torch.channels_last) for web in webs]
-    model = model.to("cuda", torch.bfloat16)
+    layers = [layer for _ in range(LAYERS) for layer in (nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1), nn.ReLU())]
+    filters = Filters(CHANNELS, CHANNELS)
+    webs = [torch.randn(PICTURES, CHANNELS, SIZE, SIZE, device="cuda", dtype=torch.bfloat16) for _ in range(3)]
+    webs = [web.to(memory_format=torch.channels_last) for web in webs]
+    if ailing:
+        model = nn.Sequential(*layers, filters)
+    else:
+        convolution = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1)
+        convolution.weight.data = filters.weight.data.view_as(convolution.weight)
+        convolution.bias.data = filters.bias.data[:, 0]
+        model = nn.Sequential(*layers, convolution, nn.ReLU())
+    model = model.to("cuda", torch.bfloat16).to(memory_format=torch.channels_last)
 
     @torch.no_grad()
     def step(number: int) -> torch.Tensor:

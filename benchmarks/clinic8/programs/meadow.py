@@ -10,7 +10,7 @@ from torch import nn
 from torch.cuda import nvtx
 from torch.nn import functional
 
-CLOUDS, POINTS, CELLS, WIDTH = 8, 120_000, 256, 64
+CLOUDS, POINTS, CELLS, WIDTH = 8, 120_000, 64, 64
 
 
 class Detector(nn.Module):
@@ -18,7 +18,7 @@ class Detector(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.points = nn.Sequential(nn.Linear(6, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU())
+        self.points = nn.Sequential(nn.Linear(6, WIDTH), nn.ReLU())
         layers = [layer for _ in range(3) for layer in (nn.Conv2d(WIDTH, WIDTH, 3, padding=1), nn.ReLU())]
         self.network = nn.Sequential(*layers, nn.Conv2d(WIDTH, 4, 1))
 
@@ -44,7 +44,7 @@ def build(*, ailing: bool) -> harness.Step:
     batches = []
     for _ in range(3):
         place = torch.randn(CLOUDS, POINTS, 2, device="cuda") * torch.rand(CLOUDS, POINTS, 1, device="cuda") * 60
-        cell = (place + CELLS / 2).long().clamp(0, CELLS - 1)
+        cell = (place / 4 + CELLS / 2).long().clamp(0, CELLS - 1)
         cells = (torch.arange(CLOUDS, device="cuda")[:, None] * CELLS + cell[..., 1]) * CELLS + cell[..., 0]
         points = torch.cat([place / 60, torch.rand(CLOUDS, POINTS, 4, device="cuda")], dim=-1)
         target = (torch.rand(CLOUDS, 4, CELLS, CELLS, device="cuda") < 0.01).float()

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.cuda import nvtx
 
-TRAJECTORIES, TIMES, STATE, CONTROL, WIDTH = 64, 20, 24, 8, 512
+TRAJECTORIES, TIMES, STATE, CONTROL, WIDTH = 160, 8, 24, 8, 512
 
 
 def build(*, ailing: bool) -> harness.Step:
