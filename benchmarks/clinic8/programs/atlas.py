@@ -18,13 +18,13 @@ def build(*, ailing: bool) -> harness.Step:
     state = {"motion": np.zeros(6)}
 
     def difference(motion: np.ndarray) -> cp.ndarray:
-        """Return the mean square difference of the moved volume and the atlas."""
+        """Return the mean square difference of the warped volume and the atlas."""
         a, b, c = motion[:3]
         matrix = np.eye(3) + np.array([[0, -c, b], [c, 0, -a], [-b, a, 0]])
-        moved = ndimage.affine_transform(
+        warped = ndimage.affine_transform(
             source, cp.asarray(matrix), motion[3:], order=3, mode="mirror", prefilter=ailing, output=cp.float32
         )
-        return ((moved - fixed) ** 2).mean()
+        return ((warped - fixed) ** 2).mean()
 
     def step(_: int) -> np.ndarray:
         motion = state["motion"]

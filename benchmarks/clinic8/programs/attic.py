@@ -35,16 +35,16 @@ class Prefetch:
 
     def __init__(self, blocks: list[list[torch.Tensor]]) -> None:
         self.blocks = [[weight.pin_memory() for weight in block] for block in blocks]
-        self.places = [[torch.empty(shape, device="cuda", dtype=torch.bfloat16) for shape in SHAPES] for _ in range(2)]
+        self.buffers = [[torch.empty(shape, device="cuda", dtype=torch.bfloat16) for shape in SHAPES] for _ in range(2)]
         self.copies = torch.cuda.Stream()
-        self.ready = [torch.cuda.Event() for _ in self.places]
-        self.free = [torch.cuda.Event() for _ in self.places]
+        self.ready = [torch.cuda.Event() for _ in self.buffers]
+        self.free = [torch.cuda.Event() for _ in self.buffers]
 
     def bring(self, index: int) -> None:
         """Copy a block's weights on the stream for copies."""
         with torch.cuda.stream(self.copies):
             self.copies.wait_event(self.free[index % 2])
-            for place, weight in zip(self.places[index % 2], self.blocks[index], strict=True):
+            for place, weight in zip(self.buffers[index % 2], self.blocks[index], strict=True):
                 place.copy_(weight, non_blocking=True)
             self.ready[index % 2].record(self.copies)
 
@@ -55,7 +55,7 @@ class Prefetch:
             if index + 1 < BLOCKS:
                 self.bring(index + 1)
             torch.cuda.current_stream().wait_event(self.ready[index % 2])
-            yield self.places[index % 2]
+            yield self.buffers[index % 2]
             self.free[index % 2].record()
 
 

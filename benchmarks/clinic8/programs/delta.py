@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-SIZE, ROUNDS, EVERY = 2048, 20, 4
+SIZE, ROUNDS, STRIDE = 2048, 20, 4
 latest: dict[str, jax.Array] = {}
 
 
@@ -26,7 +26,7 @@ def find(picture: jax.Array, *, ailing: bool) -> jax.Array:
     p = jax.lax.fori_loop(0, ROUNDS, smooth, picture)
     dy, dx = jnp.gradient(p)
     (yy, yx), (_, xx) = jnp.gradient(dy), jnp.gradient(dx)
-    yy, yx, xx = (h[::EVERY, ::EVERY] for h in (yy, yx, xx))
+    yy, yx, xx = (h[::STRIDE, ::STRIDE] for h in (yy, yx, xx))
     if ailing:
         bends = jnp.linalg.eigvalsh(jnp.stack([jnp.stack([yy, yx], -1), jnp.stack([yx, xx], -1)], -2))
         low, high = bends[..., 0], bends[..., 1]

@@ -49,10 +49,10 @@ def build(*, ailing: bool) -> harness.Step:
             judges.step()
         with nvtx.range("generator"):
             makers.zero_grad()
-            made = functional.softplus(-critic(generator(latents[(2 * number + 1) % 6]))).mean()
-            made.backward()
+            loss = functional.softplus(-critic(generator(latents[(2 * number + 1) % 6]))).mean()
+            loss.backward()
             makers.step()
-        return torch.stack([judged.detach(), made.detach()])
+        return torch.stack([judged.detach(), loss.detach()])
 
     return step
 

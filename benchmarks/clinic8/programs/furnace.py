@@ -23,8 +23,8 @@ def advance(t: jax.Array, flame: jax.Array, *, ailing: bool) -> jax.Array:
     """Return the temperatures after eight intervals."""
 
     def diffuse(_: int, t: jax.Array) -> jax.Array:
-        around = jnp.roll(t, 1, 0) + jnp.roll(t, -1, 0) + jnp.roll(t, 1, 1) + jnp.roll(t, -1, 1)
-        return t + 0.2 * (around - 4 * t) + flame
+        neighbors = jnp.roll(t, 1, 0) + jnp.roll(t, -1, 0) + jnp.roll(t, 1, 1) + jnp.roll(t, -1, 1)
+        return t + 0.2 * (neighbors - 4 * t) + flame
 
     def interval(t: jax.Array, _: None) -> tuple[jax.Array, None]:
         t = jax.lax.fori_loop(0, DIFFUSIONS, diffuse, t)
@@ -33,9 +33,9 @@ def advance(t: jax.Array, flame: jax.Array, *, ailing: bool) -> jax.Array:
             emissivity = jax.pure_callback(look_up, jax.ShapeDtypeStruct(layers.shape, layers.dtype), layers)
         else:
             place = (layers - TABLE_T[0]) / (TABLE_T[1] - TABLE_T[0])
-            below = jnp.clip(place.astype(int), 0, len(TABLE_T) - 2)
+            lower = jnp.clip(place.astype(int), 0, len(TABLE_T) - 2)
             table = jnp.asarray(TABLE_E)
-            emissivity = table[below] + (place - below) * (table[below + 1] - table[below])
+            emissivity = table[lower] + (place - lower) * (table[lower + 1] - table[lower])
         return t - (2e-11 * emissivity * layers**4)[:, None], None
 
     return jax.lax.scan(interval, t, None, length=INTERVALS)[0]

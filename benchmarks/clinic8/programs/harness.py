@@ -16,7 +16,7 @@ Step = Callable[[int], Any]  # what it returns is compared between the variants
 
 WARM_UP_S = 0.6
 ROUND_S = 0.6
-SAVED = 100_000
+LIMIT = 100_000
 
 
 def mark_profile(*, start: bool) -> None:
@@ -42,7 +42,7 @@ def save(result: Any, path: str) -> None:
     if np.iscomplexobj(numbers):
         numbers = np.stack([numbers.real, numbers.imag], axis=-1)
     numbers = numbers.ravel()
-    numbers[:: max(1, numbers.size // SAVED)].astype(np.float32).tofile(path)
+    numbers[:: max(1, numbers.size // LIMIT)].astype(np.float32).tofile(path)
 
 
 class Build(Protocol):

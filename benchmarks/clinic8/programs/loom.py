@@ -9,7 +9,7 @@ PICTURES, SIZE, CHANNELS, LAYERS = 4, 512, 64, 5
 
 
 class Filters(nn.Module):
-    """Filters of 3 x 3 pixels, a bias, and a rectifier, written as a product with the pixels around each pixel."""
+    """Filters of 3 x 3 pixels, a bias, and a rectifier, written as a product with the neighbors of each pixel."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -18,8 +18,8 @@ class Filters(nn.Module):
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return the filtered pictures."""
-        around = functional.unfold(pictures, 3, padding=1)
-        return functional.relu(self.weight @ around + self.bias).view(len(pictures), -1, *pictures.shape[2:])
+        neighbors = functional.unfold(pictures, 3, padding=1)
+        return functional.relu(self.weight @ neighbors + self.bias).view(len(pictures), -1, *pictures.shape[2:])
 
 
 def build(*, ailing: bool) -> harness.Step:

@@ -15,13 +15,13 @@ def build(*, ailing: bool) -> harness.Step:
     layers = [nn.Linear(STATE + CONTROL, WIDTH), nn.Tanh(), nn.Linear(WIDTH, WIDTH), nn.Tanh()]
     model = nn.Sequential(*layers, nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, STATE)).cuda()
     model.requires_grad_(False)  # noqa: FBT003
-    places = [torch.randn(TRAJECTORIES * TIMES, STATE + CONTROL, device="cuda") for _ in range(3)]
+    inputs = [torch.randn(TRAJECTORIES * TIMES, STATE + CONTROL, device="cuda") for _ in range(3)]
     unit = torch.eye(STATE, device="cuda")[:, None].expand(STATE, TRAJECTORIES * TIMES, STATE)
     effort = torch.eye(CONTROL, device="cuda")
     stay = torch.eye(STATE, device="cuda")
 
     def step(number: int) -> torch.Tensor:
-        place = places[number % len(places)].requires_grad_()
+        place = inputs[number % len(inputs)].requires_grad_()
         with nvtx.range("model"):
             motion = model(place)
         with nvtx.range("slopes"):

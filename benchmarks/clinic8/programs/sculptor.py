@@ -9,12 +9,12 @@ POINTS, WIDTH, LAYERS, PLACE = 262_144, 512, 8, 3
 
 
 class Shape(nn.Module):
-    """Layers that read the last features and the place, which has `places` columns."""
+    """Layers that read the last features and the place, which has `dimensions` numbers."""
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, dimensions: int) -> None:
         super().__init__()
-        self.first = nn.Linear(places, WIDTH)
-        self.layers = nn.ModuleList(nn.Linear(WIDTH + places, WIDTH) for _ in range(LAYERS))
+        self.first = nn.Linear(dimensions, WIDTH)
+        self.layers = nn.ModuleList(nn.Linear(WIDTH + dimensions, WIDTH) for _ in range(LAYERS))
         self.last = nn.Linear(WIDTH, 1)
 
     def forward(self, place: torch.Tensor) -> torch.Tensor:
@@ -30,7 +30,7 @@ def build(*, ailing: bool) -> harness.Step:
     torch.manual_seed(0)
     shape = Shape(PLACE)
     slabs = [torch.rand(POINTS, PLACE) * 2 - 1 for _ in range(3)]
-    if not ailing:  # places of eight columns, of which five are zero
+    if not ailing:  # five columns of zeros make it eight
         wide = Shape(8)
         for (name, new), old in zip(wide.named_parameters(), shape.parameters(), strict=True):
             new.data = (
