@@ -619,7 +619,7 @@ def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(evaluate):
     # 9 kernels of 50 µs per step, of 4 blocks each, on the 132 SMs of an H200.
     finding = evaluate(small_grids)["small-grid"]
     assert finding.recoverable_ns == pytest.approx(9 * 50_000 * (1 - 4 / 132), rel=1e-3)
-    assert "grid 4x1x1 on 132 SMs" in finding.evidence
+    assert finding.evidence.startswith(f"{finding.place}: grid 4x1x1 on 132 SMs")
 
 
 def test_a_slow_rank_is_the_one_that_works_longer(evaluate):

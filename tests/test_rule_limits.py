@@ -204,6 +204,14 @@ def test_batch_normalization_gets_faster_in_another_layout_too(run_rule):
     assert (row["saving_low_ns"], row["recoverable_ns"]) == (500_000, 1_000_000)
 
 
+def test_the_conversion_with_the_most_time_is_that_of_all_its_launch_shapes(run_rule):
+    most = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)"
+    largest = "void cudnn::ops::nhwcToNchwKernel<__half, __half, float>(T3)"
+    shapes = [*[shape(most, avg_ns=100_000, total_ns=200_000, calls=2)] * 2, shape(largest, avg_ns=300_000)]
+    (row,) = run_rule("layout-conversion", _steady_shapes=shapes, _step_totals=[STEP])
+    assert (row["kernel"], row["place"]) == ("nchwToNhwcKernel", "nchwToNhwcKernel")
+
+
 def test_a_product_with_a_vector_is_bounded_by_its_bytes(run_rule):
     name = "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, double, double, double>(T1)"
     peaks = [*PEAKS, {"gpu": "NVIDIA H100", "precision": "fp64 (tensor)", "tflop_per_s": 67.0}]

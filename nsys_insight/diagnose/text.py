@@ -568,7 +568,8 @@ def _saves_calls(finding: Finding, calls: str) -> bool:
 
 def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterator[str]:
     saving = describe_saving(finding, unit)
-    place = f" [{fit(finding.place, MAX_NAME_CELLS)}]" if finding.place else ""
+    place = fit(finding.place or "", MAX_NAME_CELLS)
+    place = f" [{place}]" if place and place not in finding.evidence else ""
     title = f"{rank}. {finding.severity.upper()} {finding.code} {finding.title}{': ' + saving if saving else ''}"
     yield from _wrap_hanging(title, width, 3)
     if rank > MAX_FULL_FINDINGS:
