@@ -622,6 +622,14 @@ def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(evaluate):
     assert finding.evidence.startswith(f"{finding.place}: grid 4x1x1 on 132 SMs")
 
 
+def test_what_the_profiler_need_not_record_is_what_it_recorded(evaluate, diagnose):
+    # The buffers of this trace have no graphs, backtraces or operating system calls.
+    action = evaluate(planted.profiled)["profiler-overhead"].action
+    assert action == "Take the wall time from a run without the profiler."
+    action = findings_by_name(diagnose("decode_graph_node"))["profiler-overhead"].action
+    assert action.endswith("or capture less: --cuda-graph-trace=graph.")
+
+
 def test_a_slow_rank_is_the_one_that_works_longer(evaluate):
     finding = evaluate(slow_rank)["slow-rank"]
     assert finding.place == "rank 1"

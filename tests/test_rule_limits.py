@@ -205,9 +205,9 @@ def test_batch_normalization_gets_faster_in_another_layout_too(run_rule):
 
 
 def test_the_conversion_with_the_most_time_is_that_of_all_its_launch_shapes(run_rule):
-    most = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)"
-    largest = "void cudnn::ops::nhwcToNchwKernel<__half, __half, float>(T3)"
-    shapes = [*[shape(most, avg_ns=100_000, total_ns=200_000, calls=2)] * 2, shape(largest, avg_ns=300_000)]
+    two_shapes = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)"
+    one_shape = "void cudnn::ops::nhwcToNchwKernel<__half, __half, float>(T3)"
+    shapes = [*[shape(two_shapes, avg_ns=100_000, total_ns=200_000, calls=2)] * 2, shape(one_shape, avg_ns=300_000)]
     (row,) = run_rule("layout-conversion", _steady_shapes=shapes, _step_totals=[STEP])
     assert (row["kernel"], row["place"]) == ("nchwToNhwcKernel", "nchwToNhwcKernel")
 

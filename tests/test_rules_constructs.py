@@ -34,7 +34,9 @@ def test_the_idle_time_in_a_saving_is_stated(findings_of):
             loop.launch("cupy_multiply__float32_float32_float32", 10_000, **LARGE)
             loop.python(pause)
 
-    late, soon = (findings_of(partial(run_steps, partial(body, pause=ns)))["replaceable-construct"] for ns in (20_000, 0))
+    late, soon = (
+        findings_of(partial(run_steps, partial(body, pause=ns)))["replaceable-construct"] for ns in (20_000, 0)
+    )
     assert late.recoverable_ns > 60_000 > soon.recoverable_ns
     assert [" right before them" in finding.evidence for finding in (late, soon)] == [True, False]
 
