@@ -75,20 +75,22 @@ class TestSmallBlocks:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_named"),
+    ("name", "provenance", "is_named"),
     [
-        ("total(float *)", True),
-        ("spin_kernel(long)", False),
-        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", False),
+        ("total(float *)", "hand-written", True),
+        ("void at::native::ctc_loss_backward_collect_gpu_kernel<float, long>(T1)", "PyTorch native", True),
+        ("void gesvdbj_batch_32x16<float, float>(long)", "cuSOLVER", False),
+        ("spin_kernel(long)", "hand-written", False),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "NCCL", False),
     ],
 )
 @pytest.mark.parametrize(("blocks", "is_few"), [(13, True), (14, False)])
-def test_a_kernel_in_few_blocks(name, is_named, blocks, is_few, run_rule):
-    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks."""
+def test_a_kernel_in_few_blocks(name, provenance, is_named, blocks, is_few, run_rule):
+    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks, and those of libraries have none."""
     launch = {"name_id": 1, "grid_x": blocks, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
               "blocks_count": blocks, "sm_count": 132, "total_ns": 600_000}  # fmt: skip
     rows = run_rule("one-block", _steady_shapes=[shape(name, blocks=blocks)], launch_shapes=[launch],
-                    kernel_names=[{"name": name, "name_id": 1}], _step_totals=[STEP],
+                    kernel_names=[{"name": name, "name_id": 1, "provenance": provenance}], _step_totals=[STEP],
                     _unified_memory_events=[{"name": "another", "in_kernel_ns": 1}])  # fmt: skip
     assert [row["blocks"] for row in rows] == ([blocks] if is_named and is_few else [])
 
@@ -499,7 +501,10 @@ def write_value(value):
                 "name": MERGE.format("Merge"), "construct_pct": 5, "step_busy_pct": 75,
                 "counts": {"merge sort or sorted search": 20},
             },
-            [{"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")}],
+            [
+                {"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")},
+                {"counts": {"merge sort or sorted search": 20, "conversion of a sparse matrix": 2}},
+            ],
         ),
         (
             "The result of a reduction is read back to the host",
@@ -972,7 +977,9 @@ def test_gaps_after_copies_of_results(changes, read, back_bytes, is_found, run_r
     rows = run_rule("host-stage", _idle_time=[{**gap, **changes}], memcpys=copies, _steady_windows=WINDOWS[:1],
                     _step_totals=[STEP])  # fmt: skip
     expected_ns = 250_000 if back_bytes else 240_000
-    assert [(row["gap_ns"], row["recoverable_ns"]) for row in rows] == [(200_000, expected_ns)] * is_found
+    # Without data that goes back, it is the time in which the host and the GPU take turns.
+    expected = (200_000, expected_ns, "host-stage" if back_bytes else "alternating")
+    assert [(row["gap_ns"], row["recoverable_ns"], row["family"]) for row in rows] == [expected] * is_found
 
 
 @pytest.mark.parametrize(
