@@ -518,7 +518,10 @@ def write_value(value):
         (
             "Elements are selected into arrays whose size the host must know",
             {"calls": 2, "before": "D2H copy", "read_back_pct": 0, "idle_before_ns": 1},
-            [{"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1}],
+            [
+                {"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1},
+                {"counts": {"addition of rows by index": 1}},
+            ],
         ),
         (
             "Overlapping boxes are suppressed in many small calls",
@@ -775,6 +778,13 @@ def test_repetitions(changes, names, run_rule):
         for name in ("repeated-sequence", "repeated-step")
     }
     assert [name for name in rows if rows[name]] == (names or "").split()
+
+
+@pytest.mark.parametrize(("idle_ns", "is_all"), [(780_000, True), (781_000, False)])
+def test_cpu_work_between_repetitions_belongs_to_them(idle_ns, is_all, run_rule):
+    (row,) = run_rule("repeated-sequence", _repetitions=[REPETITION], _step_totals=[{**STEP, "idle_ns": idle_ns}])
+    assert row["recoverable_ns"] == 390_000
+    assert ("cpu-work" in row["explains"]) is is_all
 
 
 @pytest.mark.parametrize(
