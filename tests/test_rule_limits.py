@@ -85,8 +85,8 @@ class TestSmallBlocks:
     ],
 )
 @pytest.mark.parametrize(("blocks", "is_few"), [(13, True), (14, False)])
-def test_a_kernel_in_few_blocks(name, provenance, is_named, blocks, is_few, run_rule):
-    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks, and those of libraries have none."""
+def test_a_kernel_in_few_blocks(name, provenance, is_named, blocks, is_few, run_rule):  # noqa: PLR0917
+    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks; those of libraries cannot."""
     launch = {"name_id": 1, "grid_x": blocks, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
               "blocks_count": blocks, "sm_count": 132, "total_ns": 600_000}  # fmt: skip
     rows = run_rule("one-block", _steady_shapes=[shape(name, blocks=blocks)], launch_shapes=[launch],

@@ -123,6 +123,13 @@ class TestTemplates:
         )
         assert text == "a, 1 µs; b; in all 2"
 
+    def test_names_of_a_list_that_differ_in_their_middle_show_it(self):
+        tail = f", {', '.join(f'(mode_t){number}' for number in range(20, 30))}, EPT<(unsigned int)16>>(T1)"
+        names = [f"void bluestein_fft<(unsigned int){size}{tail}" for size in (256, 128)]
+        text = fill_template(["{kernels}"], {"kernels": [{"name": name} for name in names]}, {"kernels": ["{name}"]})
+        first, second = text.split(", bluestein_fft")
+        assert (first[:18], second[:4]) == ("bluestein_fft<256,", "<128")
+
     def test_an_unknown_column_is_an_error(self):
         with pytest.raises(KeyError):
             fill_template(["{other}"], {})

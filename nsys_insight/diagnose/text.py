@@ -491,11 +491,12 @@ def describe_saving(finding: Finding, unit: str) -> str:
     overlap_text = "; overlaps others" if finding.overlaps else ""
     if finding.profiled_ns and finding.recoverable_ns < _MUCH_SMALLER * finding.profiled_ns:
         overlap_text = f"; {time_text(finding.profiled_ns)} under nsys{overlap_text}"
-    if finding.saving_low_ns and finding.wall_pct is not None:
-        low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
-        times = _write_range(time_text(finding.saving_low_ns), time_text(finding.recoverable_ns))
-        digits = 0 if low_pct >= 1 and finding.wall_pct - low_pct >= 1 else 1
-        shares = _write_range(f"{low_pct:.{digits}f}", f"{finding.wall_pct:.{digits}f}")
+    low_ns, high_pct = finding.saving_low_ns or 0, finding.wall_pct or 0
+    low_pct = high_pct * low_ns / (finding.recoverable_ns or 1)
+    if low_pct >= _MIN_SHARE_PCT:
+        times = _write_range(time_text(low_ns), time_text(finding.recoverable_ns))
+        digits = 0 if low_pct >= 1 and high_pct - low_pct >= 1 else 1
+        shares = _write_range(f"{low_pct:.{digits}f}", f"{high_pct:.{digits}f}")
         return f"{times}{unit_text} ({shares}%{overlap_text})"
     share_text = f" ({finding.wall_pct:.1f}%{overlap_text})" if finding.wall_pct is not None else ""
     return f"up to {time_text(finding.recoverable_ns)}{unit_text}{share_text}"
