@@ -311,6 +311,8 @@ def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     if unprofiled is None or diagnosis.verdict in unprofiled or STARTING_LATE in diagnosis.verdict:
         return ""
     words = diagnosis.verdict.removeprefix(_MIXED).split(", ")
+    if not set(words) <= _REASONS.keys():
+        return ""
     if unprofiled in words:
         return f"Without nsys, it is {unprofiled} alone."
     return f"Only nsys makes it {' and '.join(words)}: without it, it is {unprofiled}."
