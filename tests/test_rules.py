@@ -21,7 +21,7 @@ from nsys_insight.diagnose.findings import (
     list_reports,
     read_finding_rules,
 )  # fmt: skip
-from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice
+from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice, split_names
 from nsys_insight.diagnose.rule_text import GROUPS, write_rule
 from nsys_insight.errors import UsageError
 from nsys_insight.model.views import definitions
@@ -203,6 +203,11 @@ class TestCommands:
         result = run_cli("rule", "NSI999")
         assert result.returncode == 2
         assert "no rule is 'NSI999'" in result.stderr
+
+    def test_a_severity_names_no_rules(self):
+        with pytest.raises(UsageError) as refused:
+            split_names(["critical"], "--fail-on")
+        assert refused.value.hint == "nsys-insight rule lists them; NSI stands for all"
 
     def test_diagnose_uses_the_chosen_rules(self, sample):
         result = run_cli("diagnose", sample("churn"), "--select", "NSI2", "--format", "json")
