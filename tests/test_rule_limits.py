@@ -75,20 +75,22 @@ class TestSmallBlocks:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_named"),
+    ("name", "provenance", "is_named"),
     [
-        ("total(float *)", True),
-        ("spin_kernel(long)", False),
-        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", False),
+        ("total(float *)", "hand-written", True),
+        ("void at::native::ctc_loss_backward_collect_gpu_kernel<float, long>(T1)", "PyTorch native", True),
+        ("void gesvdbj_batch_32x16<float, float>(long)", "cuSOLVER", False),
+        ("spin_kernel(long)", "hand-written", False),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "NCCL", False),
     ],
 )
 @pytest.mark.parametrize(("blocks", "is_few"), [(13, True), (14, False)])
-def test_a_kernel_in_few_blocks(name, is_named, blocks, is_few, run_rule):
-    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks."""
+def test_a_kernel_in_few_blocks(name, provenance, is_named, blocks, is_few, run_rule):  # noqa: PLR0917
+    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks; those of libraries cannot."""
     launch = {"name_id": 1, "grid_x": blocks, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
               "blocks_count": blocks, "sm_count": 132, "total_ns": 600_000}  # fmt: skip
     rows = run_rule("one-block", _steady_shapes=[shape(name, blocks=blocks)], launch_shapes=[launch],
-                    kernel_names=[{"name": name, "name_id": 1}], _step_totals=[STEP],
+                    kernel_names=[{"name": name, "name_id": 1, "provenance": provenance}], _step_totals=[STEP],
                     _unified_memory_events=[{"name": "another", "in_kernel_ns": 1}])  # fmt: skip
     assert [row["blocks"] for row in rows] == ([blocks] if is_named and is_few else [])
 
@@ -202,6 +204,14 @@ def test_batch_normalization_gets_faster_in_another_layout_too(run_rule):
     (row,) = run_rule("layout-conversion", _steady_shapes=[convert, norm], _step_totals=[STEP])
     assert (row["conversion_ns"], row["calls"], row["norm_ns"]) == (400_000, 4, 1_200_000)
     assert (row["saving_low_ns"], row["recoverable_ns"]) == (500_000, 1_000_000)
+
+
+def test_the_conversion_with_the_most_time_is_that_of_all_its_launch_shapes(run_rule):
+    two_shapes = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)"
+    one_shape = "void cudnn::ops::nhwcToNchwKernel<__half, __half, float>(T3)"
+    shapes = [*[shape(two_shapes, avg_ns=100_000, total_ns=200_000, calls=2)] * 2, shape(one_shape, avg_ns=300_000)]
+    (row,) = run_rule("layout-conversion", _steady_shapes=shapes, _step_totals=[STEP])
+    assert (row["kernel"], row["place"]) == ("nchwToNhwcKernel", "nchwToNhwcKernel")
 
 
 def test_a_product_with_a_vector_is_bounded_by_its_bytes(run_rule):
@@ -491,7 +501,10 @@ def write_value(value):
                 "name": MERGE.format("Merge"), "construct_pct": 5, "step_busy_pct": 75,
                 "counts": {"merge sort or sorted search": 20},
             },
-            [{"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")}],
+            [
+                {"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")},
+                {"counts": {"merge sort or sorted search": 20, "conversion of a sparse matrix": 2}},
+            ],
         ),
         (
             "The result of a reduction is read back to the host",
@@ -505,7 +518,10 @@ def write_value(value):
         (
             "Elements are selected into arrays whose size the host must know",
             {"calls": 2, "before": "D2H copy", "read_back_pct": 0, "idle_before_ns": 1},
-            [{"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1}],
+            [
+                {"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1},
+                {"counts": {"addition of rows by index": 1}},
+            ],
         ),
         (
             "Overlapping boxes are suppressed in many small calls",
@@ -764,6 +780,13 @@ def test_repetitions(changes, names, run_rule):
     assert [name for name in rows if rows[name]] == (names or "").split()
 
 
+@pytest.mark.parametrize(("idle_ns", "is_all"), [(780_000, True), (781_000, False)])
+def test_cpu_work_between_repetitions_belongs_to_them(idle_ns, is_all, run_rule):
+    (row,) = run_rule("repeated-sequence", _repetitions=[REPETITION], _step_totals=[{**STEP, "idle_ns": idle_ns}])
+    assert row["recoverable_ns"] == 390_000
+    assert ("cpu-work" in row["explains"]) is is_all
+
+
 @pytest.mark.parametrize(
     ("changes", "is_found"),
     [
@@ -964,7 +987,9 @@ def test_gaps_after_copies_of_results(changes, read, back_bytes, is_found, run_r
     rows = run_rule("host-stage", _idle_time=[{**gap, **changes}], memcpys=copies, _steady_windows=WINDOWS[:1],
                     _step_totals=[STEP])  # fmt: skip
     expected_ns = 250_000 if back_bytes else 240_000
-    assert [(row["gap_ns"], row["recoverable_ns"]) for row in rows] == [(200_000, expected_ns)] * is_found
+    # Without data that goes back, it is the time in which the host and the GPU take turns.
+    expected = (200_000, expected_ns, "host-stage" if back_bytes else "alternating")
+    assert [(row["gap_ns"], row["recoverable_ns"], row["family"]) for row in rows] == [expected] * is_found
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,11 @@ class TestCompileInLoop:
         assert finding.values["load_steps"] == finding.values["loads"] == 5
         assert "5 calls of cuLibraryLoadData" in finding.evidence
 
+    def test_the_last_step_whose_end_is_not_recorded_is_no_step_without_loads(self, findings_of):
+        finding = findings_of(partial(ailments.loads, steps_with_loads=range(16)))["compile-in-loop"]
+        assert finding.evidence.startswith("15 of 16 steps load code: 15 calls")
+        assert "such a step takes 22 ms on average; the loads" in finding.evidence
+
 
 class TestCheckpointStall:
     @pytest.mark.sweep  # tests/test_rule_limits.py
