@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   cudaStream_t s[2]; for (auto &x : s) OK(cudaStreamCreateWithFlags(&x, cudaStreamNonBlocking));
-  work<<<1, 1, 0, s[0]>>>(1000); other<<<1, 1, 0, s[0]>>>(1000); wide<<<1, 1, 0, s[0]>>>(1000); OK(cudaDeviceSynchronize());
+  work<<<1, 1, 0, s[0]>>>(1000); other<<<1, 1, 0, s[0]>>>(1000); wide<<<1, 1, 16, s[0]>>>(1000); OK(cudaDeviceSynchronize());
   if (mode == "blocking") { // To be run with CUDA_LAUNCH_BLOCKING=1.
     start(); for (int i = 0; i < 40; i++) { for (int k = 0; k < 10; k++) work<<<1, 1, 0, s[0]>>>(50000); OK(cudaStreamSynchronize(s[0])); } stop("blocking", 40);
   } else if (mode == "repeat") { // Three ranges of ten steps, with five steps between them. A range of NVTX is open all the time.
@@ -116,6 +116,7 @@ int main(int argc, char **argv) {
     stop(mode.c_str(), 30);
   } else if (mode == "exit" || mode == "kill") { // The program ends without the runtime's own end.
     for (int i = 0; i < 40; i++) { nvtxRangePushA("step"); for (int k = 0; k < 3; k++) work<<<1, 1, 0, s[0]>>>(100000); OK(cudaStreamSynchronize(s[0])); nvtxRangePop(); }
+    std::string before = argc > 2 ? argv[2] : ""; if (before == "stop") OK(cudaProfilerStop()); if (before == "reset") OK(cudaDeviceReset()); if (before == "pause") compute(1000000);
     if (mode == "exit") _exit(0); else raise(SIGKILL);
   } else if (mode == "nodes") { // The node in the middle is as it was for ten launches, off for ten, and another kernel for ten.
     cudaGraph_t g; OK(cudaGraphCreate(&g, 0)); long long ns = 50000; auto a = add_kernel(g, nullptr, (void *)work, &ns), b = add_kernel(g, a, (void *)work, &ns); add_kernel(g, b, (void *)work, &ns); auto x = instantiate(g); OK(cudaGraphLaunch(x, s[0])); start();

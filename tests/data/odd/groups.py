@@ -1,16 +1,23 @@
 """torchrun --nproc-per-node 2 groups.py: several calls of NCCL in one kernel."""
-import os, time, torch, torch.distributed as dist
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
 
 rank = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
 dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
 big, small = torch.ones(4 << 20, device="cuda"), torch.ones(1 << 10, device="cuda")
-gathered, part, received = torch.empty(8 << 20, device="cuda"), torch.empty(2 << 20, device="cuda"), torch.empty_like(big)
+gathered, part = torch.empty(8 << 20, device="cuda"), torch.empty(2 << 20, device="cuda")
+received = torch.empty_like(big)
 
 
 def step():
     with torch.cuda.nvtx.range("swap"):
-        for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, big, 1 - rank), dist.P2POp(dist.irecv, received, 1 - rank)]):
+        calls = [dist.P2POp(dist.isend, big, 1 - rank), dist.P2POp(dist.irecv, received, 1 - rank)]
+        for work in dist.batch_isend_irecv(calls):
             work.wait()
     with torch.cuda.nvtx.range("coalesced"), dist._coalescing_manager(None, torch.device("cuda", rank)):
         dist.all_reduce(big)
