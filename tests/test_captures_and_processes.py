@@ -74,3 +74,19 @@ def test_a_kernel_that_waits_for_sms_is_not_launched_late(capture):
     assert first["path_ns"] + second["path_ns"] > 0.9 * period
     # Without one of them, the step is the other one and what the host does.
     assert all(0.3 * period < kernel["saved_ns"] < 0.5 * period for kernel in (first, second))
+
+
+# The function that nvcc writes to launch a kernel, which has the kernel's name.
+
+
+def test_a_launch_is_placed_in_the_function_of_the_program(capture):
+    path = capture("backtraces")
+    ((kernels,),) = read(
+        path,
+        """SELECT count(*) FROM CUDA_CALLCHAINS AS c JOIN StringIds AS s ON s.id = c.symbol
+        WHERE s.value = 'work(long long)'""",
+    )
+    with open_trace(path) as trace:
+        calls = trace.sql("SELECT split_part(name, ' (', 1), count(*) FROM call_places GROUP BY ALL").rows()
+    assert kernels == 90
+    assert dict(calls) == {"launch_batch": kernels, "wait_for_batch": 30, "stop": 1}
