@@ -160,7 +160,7 @@ class TestRoofline:
             "cutlass3x_sm90_tensorop_gemm_s4_e4m3_f32_e4m3_e4m3_scl_256x128x128_2x1x1_0_tnn_align32": "fp8",
             "cutlass3x_sm100_tensorop_gemm_f8_f8_f32_bf16_bf16_128x256x128_0x0x1_0_nnn_align16_1sm": "fp8",
             "cutlass3x_sm100_tensorop_gemm_f4_f6_f32_f16_f16_256x256x128_4x4x1_0_tnt_align128_2sm": "fp8",
-            "cutlass3x_sm100_bstensorop_gemm_ue8m0xe2m1_ue8m0xe2m1_f32_bf16_bf16_256x128x256_4x4x1_0_tnn_align32": "fp4",
+            "cutlass3x_sm100_bstensorop_gemm_ue8m0xe2m1_ue8m0xe2m1_f32_bf16_bf16_256x128x256_4x4x1_0_tnn": "fp4",
         }
         for name in precisions:
             trace.thread().launch(f"void cutlass::device_kernel<{name}>(T1::Params)", runs=1_000)

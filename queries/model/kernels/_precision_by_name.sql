@@ -3,7 +3,7 @@
 CASE
     WHEN family NOT IN ('gemm', 'attention')
         THEN CASE WHEN regexp_matches(name, '\bdouble\b') THEN 'fp64' ELSE 'fp32' END
-    -- Operands of 16 bits convert the other one. Floats of 8, 6 and 4 bits have one rate, but for scaled blocks of 4
+    -- Operands of 16 bits convert the other one. Floats of 8, 6 and 4 bits have one rate, except scaled blocks of 4
     -- bits with twice the depth of the tile.
     WHEN regexp_matches(_cutlass_operands(name), '^(b1|[us][24])( [us][24])?$') THEN NULL
     WHEN regexp_matches(_cutlass_operands(name), '\b(b?f16)\b') THEN 'fp16'
