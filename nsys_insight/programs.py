@@ -1,23 +1,28 @@
-"""Run the user's programs and tools: record their output and time, and kill everything that they started."""
+"""Find and run the user's programs and tools: record their output and time, and kill everything that they started."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import InsightError, UsageError
+from nsys_insight.errors import InsightError, ToolError, UsageError
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
 
+# Where the tools of CUDA are, in addition to the PATH.
+CUDA_FOLDERS = ("/usr/local/cuda*/bin", "/opt/cuda/bin", "/opt/nvidia/hpc_sdk/Linux_*/*/cuda/*/bin")
+_EXECUTABLE_SUFFIX = ".exe" if sys.platform == "win32" else ""
+_COMPILERS = ("cc", "gcc", "clang")
 _MAX_LAST_LINES = 3  # last lines of the output in an error message
 
 
@@ -116,3 +121,44 @@ def kill(process: subprocess.Popen[str]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
+
+
+def find_tool(name: str, patterns: Iterable[str] = CUDA_FOLDERS) -> Path | None:
+    """Find a tool: on the PATH, else in the folders of the first pattern that has it, the newest version first."""
+    import glob
+    import shutil
+
+    if on_path := shutil.which(name):
+        return Path(on_path)
+    folders = (folder for pattern in patterns for folder in sorted(glob.glob(pattern), key=_split_numbers)[::-1])  # noqa: PTH207 (absolute)
+    return next(filter(None, (find_in_folder(name, Path(folder)) for folder in folders)), None)
+
+
+def find_in_folder(name: str, *folders: Path) -> Path | None:
+    """Return the first executable of this name in some folders."""
+    paths = (folder / f"{name}{_EXECUTABLE_SUFFIX}" for folder in folders)
+    return next((path for path in paths if path.is_file() and os.access(path, os.X_OK)), None)
+
+
+def _split_numbers(text: str) -> list[str | int]:
+    """Split a text into its numbers and what is between them, to sort cuda-12.10 after cuda-12.9."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", text)]
+
+
+def compile_c(source: Path, output: Path, *flags: str, purpose: str, hint: str) -> Path:
+    """Compile a C source of the package with the user's compiler, and return the output.
+
+    Raises:
+        ToolError: There is no C compiler, or it failed. The text begins with the purpose, the hint is the caller's.
+    """
+    import shutil
+    import subprocess
+
+    compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
+    if sys.platform != "linux" or not compiler:
+        raise ToolError(f"{purpose} needs Linux and a C compiler, and there is none here", hint)
+    command = [compiler, "-O2", *flags, "-o", str(output), str(source), "-ldl"]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's compiler
+    if process.returncode:
+        raise ToolError(f"{shlex.join(command)} failed: {process.stderr.strip()[:200]}", hint)
+    return output

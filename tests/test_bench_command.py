@@ -340,7 +340,6 @@ class TestOutputs:
 
 
 def test_a_missing_compute_sanitizer_is_a_tool_error(run, program, monkeypatch):
-    monkeypatch.setattr(sanitizer.shutil, "which", lambda _: None)
-    monkeypatch.setattr(sanitizer.Path, "exists", lambda _: False)
+    monkeypatch.setattr(sanitizer.programs, "find_tool", lambda _: None)
     result = run("bench", "--sanitize", "--", "8", "1.0")
     assert (result.returncode, "compute-sanitizer is not on the PATH" in result.stderr) == (4, True)

@@ -13,7 +13,7 @@ import pytest
 from command_line import run
 
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest import calibration, compiler
+from nsys_insight.ingest import calibration
 from nsys_insight.ingest.nsys import Nsys
 
 pytestmark = pytest.mark.skipif(
@@ -102,6 +102,6 @@ def test_without_a_gpu_it_says_what_else_can_be_measured(tmp_path, environment):
 
 
 def test_without_a_compiler_it_says_so(monkeypatch):
-    monkeypatch.setattr(compiler.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(ToolError, match="calibrate needs Linux and a C compiler"):
         calibration.measure(Nsys(Path("nsys"), "2025.3"))

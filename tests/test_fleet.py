@@ -25,7 +25,7 @@ from schemas import get_validator, validate
 
 import nsys_insight
 from nsys_insight.errors import ToolError, TraceError, UsageError
-from nsys_insight.facts import definitions, store
+from nsys_insight.facts import store
 from nsys_insight.fleet import pool
 from nsys_insight.fleet.fleet import Workers, build_fleet
 from nsys_insight.ingest import facts_folder, nsys
@@ -372,7 +372,3 @@ def test_an_invalid_manifest_is_ignored(tmp_path):
     for text in ("", "{}", "[]", '{"schema": "nsys-insight-facts/1"}', '{"schema": "nsys-insight-facts/1", "file": 1}'):
         (tmp_path / "about.json").write_text(text)
         assert facts_folder.read_manifest(tmp_path) is None
-
-
-def test_the_definitions_are_those_of_the_facts_in_the_cache():
-    assert store.digest_definitions is definitions.digest_definitions

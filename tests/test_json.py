@@ -180,6 +180,13 @@ def test_the_schema_lists_every_kind_of_error():
     assert kinds == set(json_schema.get_schema("error")["properties"]["error"]["properties"]["kind"]["enum"])
 
 
+def test_the_columns_that_only_some_answers_have_keep_their_order():
+    properties = json_schema.get_schema("idle")["properties"]
+    names = properties["columns"]["items"]["properties"]["name"]["enum"]
+    other_names = ["trace", "rank", "ranks", "rank_min_ns", "rank_max_ns", "max_rank"]
+    assert names[-6:] == other_names == list(properties["rows"]["items"]["properties"])[:6]
+
+
 def test_answers_about_kernel_code_match_their_schemas(churn):
     data = Path(__file__).parent / "data"
     for grouping in sass.GROUPINGS:

@@ -22,7 +22,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.render import FORMATS, HUMAN_FORMATS, choose_format, write
 from nsys_insight.session.answer import Answer, Column, store_result
 from nsys_insight.sql.quoting import literal
-from nsys_insight.text.severity import color_severities
+from nsys_insight.text.cells import color_severities
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 NAME = (

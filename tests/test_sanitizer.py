@@ -71,7 +71,7 @@ def test_the_four_tools_run_one_after_the_other(monkeypatch):
     def run_tool(command, _):
         return CommandResult(0, (DATA / f"{command[2]}.txt").read_text(), "", 1.0)
 
-    monkeypatch.setattr(sanitizer.shutil, "which", lambda _: "compute-sanitizer")
+    monkeypatch.setattr(sanitizer.programs, "find_tool", lambda _: "compute-sanitizer")
     monkeypatch.setattr(sanitizer.programs, "run", run_tool)
     assert [(report.tool, report.total) for report in sanitizer.run("./planted")] == [
         ("memcheck", 6), ("racecheck", 1), ("initcheck", 64), ("synccheck", 16),

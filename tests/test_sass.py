@@ -18,6 +18,7 @@ from nsys_insight.kernel_code.instructions import decode_control, parse_instruct
 from nsys_insight.kernel_code.loops import find_loops
 from nsys_insight.kernel_code.reading import count_neighbor_loads, describe_region
 from nsys_insight.kernel_code.regions import split_regions
+from nsys_insight.programs import find_tool
 from nsys_insight.session.answer import read_columns
 
 DATA = Path(__file__).parent / "data" / "sass"
@@ -669,6 +670,15 @@ def write_fake_tool(folder, name, body):
     path = folder / name
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
+
+
+def test_of_several_toolkits_the_default_is_taken_then_the_newest(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    for name in ("cuda-12.9", "cuda-12.10", "cuda"):
+        folder = tmp_path / name / "bin"
+        folder.mkdir(parents=True)
+        write_fake_tool(folder, "cuobjdump", "true")
+        assert find_tool("cuobjdump", [f"{tmp_path}/none*", f"{tmp_path}/cuda*/bin"]) == folder / "cuobjdump"
 
 
 def test_a_cubin_is_read_with_the_disassembler_of_the_user(tmp_path, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,15 +103,13 @@ def run(command: str | Sequence[str], timeout: float | None = None) -> Iterator[
     Raises:
         ToolError: compute-sanitizer is not installed.
     """
-    tool = shutil.which("compute-sanitizer") or next(
-        (str(path) for path in [Path("/usr/local/cuda/bin/compute-sanitizer")] if path.exists()), None
-    )
+    tool = programs.find_tool("compute-sanitizer")
     if tool is None:
         raise ToolError("compute-sanitizer is not on the PATH", "it comes with the CUDA toolkit, in its bin folder")
     program = ["sh", "-c", command] if isinstance(command, str) else list(command)
     for name in TOOLS:
         with progress.show_task(f"running {name}"):
-            command_result = programs.run([tool, "--tool", name, "--print-limit", "1000", *program], timeout)
+            command_result = programs.run([str(tool), "--tool", name, "--print-limit", "1000", *program], timeout)
         report = parse(command_result.output + "\n" + command_result.errors, name)
         yield replace(report, last_lines=command_result.last_lines) if report.total is None else report
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import time
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 # Largest export in which steps are searched for, in bytes. In larger ones, only stored steps are offered.
 _SMALL_EXPORT_BYTES = 16 * 10**6
 _STEPS_TIMEOUT_S = 0.4
+# Reading stops after this time, and returns the names found so far.
+_READING_TIMEOUT_S = 0.2
+_MAX_ROWS = 500
+_CHECK_INTERVAL = 5_000  # the time is checked after this many instructions of SQLite's virtual machine
 # Set by the shell's function: complete_bash, complete_zsh, ...
 _MODE_VARIABLE = "_NSYS_INSIGHT_COMPLETE"
 # The names that a shell can be offered: names are data of strangers, and zsh runs code in what it is offered. bash and
@@ -82,15 +89,21 @@ def _find_export() -> Path | None:
 
     The words come from the shell's environment variables: the line does not parse while a flag has no value.
     """
+    from nsys_insight import cache_folder
     from nsys_insight.cli.trace_argument import resolve_trace_path
-    from nsys_insight.ingest.completion_names import find_export
-    from nsys_insight.ingest.files import Kind
+    from nsys_insight.ingest import private
+    from nsys_insight.ingest.files import Kind, find_neighbor
     from nsys_insight.ingest.identify import REPORT_SUFFIXES, identify
 
     words = shlex.split(os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or "")
     trace_word = next((word for word in words if word.endswith((*REPORT_SUFFIXES, ".sqlite"))), None)
-    path, _ = resolve_trace_path(Path(trace_word) if trace_word else None)
-    export = find_export(path)
+    trace, _ = resolve_trace_path(Path(trace_word) if trace_word else None)
+    export: Path | None = trace
+    if trace.suffix in REPORT_SUFFIXES:  # its export is next to it, or in the cache
+        export = find_neighbor(trace, trace.with_suffix(".sqlite").name)
+        if not export or export.stat().st_mtime < trace.stat().st_mtime:
+            cache_key = cache_folder.key(trace, private.CACHE_KEY_PART)
+            export = max(cache_folder.location().glob(f"{cache_key}-*.sqlite"), default=None)
     return export if export and identify(export) is Kind.SQLITE else None
 
 
@@ -105,21 +118,52 @@ def _list_steps(export: Path) -> list[str]:
 
 
 def _list_ranges(export: Path) -> list[str]:
-    from nsys_insight.ingest import completion_names
-
-    return completion_names.list_range_names(export)
+    text_column = "text" if "text" in _list_columns(export, "NVTX_EVENTS") else "NULL"
+    id_column = "textId" if "textId" in _list_columns(export, "NVTX_EVENTS") else "NULL"
+    return _read_names(
+        export, f"SELECT DISTINCT {text_column}, {id_column} FROM NVTX_EVENTS WHERE eventType IN (59, 60, 70, 71)"
+    )
 
 
 def _list_kernels(export: Path) -> list[str]:
-    from nsys_insight.ingest import completion_names
-
-    return completion_names.list_kernel_names(export)
+    return _read_names(export, "SELECT DISTINCT NULL, shortName FROM CUPTI_ACTIVITY_KIND_KERNEL")
 
 
 def _list_ids(column: str, export: Path) -> list[str]:
-    from nsys_insight.ingest import completion_names
+    """List the numbers that kernels have in a column."""
+    return [
+        str(number)
+        for number, _ in _read_rows(export, f"SELECT DISTINCT {column}, NULL FROM CUPTI_ACTIVITY_KIND_KERNEL")
+    ]
 
-    return completion_names.list_ids(export, column)
+
+def _read_names(export: Path, query: str) -> list[str]:
+    texts_and_ids = _read_rows(export, query)
+    string_ids = ", ".join(str(int(number)) for text, number in texts_and_ids if text is None and number is not None)
+    texts = (
+        dict(_read_rows(export, f"SELECT id, value FROM StringIds WHERE id IN ({string_ids})")) if string_ids else {}
+    )
+    names = (texts.get(number) if text is None else text for text, number in texts_and_ids)
+    return sorted({name for name in names if isinstance(name, str) and name})
+
+
+def _list_columns(export: Path, table: str) -> set[str]:
+    return {name for name, _ in _read_rows(export, f"SELECT name, NULL FROM pragma_table_info('{table}')")}
+
+
+def _read_rows(export: Path, query: str) -> list[tuple[Any, Any]]:
+    """Read at most `_MAX_ROWS` rows of the file, as far as the time allows."""
+    import sqlite3
+
+    from nsys_insight.ingest.sqlite_file import open_read_only
+
+    rows: list[tuple[Any, Any]] = []
+    deadline_s = time.monotonic() + _READING_TIMEOUT_S
+    with suppress(sqlite3.Error), open_read_only(export) as connection:
+        connection.set_progress_handler(lambda: time.monotonic() > deadline_s, _CHECK_INTERVAL)
+        for row in islice(connection.execute(query), _MAX_ROWS):
+            rows.append(row)  # noqa: PERF402 - an error keeps the rows before it
+    return rows
 
 
 NAME_FINDERS: dict[str, Callable[[Path], Iterable[str]]] = {

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.ingest.attach import list_parquet_files
-from nsys_insight.ingest.files import is_within
+from nsys_insight.ingest.files import is_within, list_parquet_files
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
 from nsys_insight.paths import demo_trace, expand_home
 from nsys_insight.text.suggestions import did_you_mean

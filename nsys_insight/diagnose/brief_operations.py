@@ -1,10 +1,11 @@
-"""The operations of one step, merged by name, as a brief shows them."""
+"""The operations of one step, merged by name, as a brief shows them: as lines of text, and as a table for people."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nsys_insight.session.answer import Column, build_answer
 from nsys_insight.text import units
 from nsys_insight.text.operation_names import shorten_operation
 from nsys_insight.text.units import count_noun, time_text
@@ -12,8 +13,9 @@ from nsys_insight.text.units import count_noun, time_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_insight.diagnose.brief import Rows
+    from nsys_insight.diagnose.brief import Brief, Rows
     from nsys_insight.diagnose.findings import DiagnosisResult
+    from nsys_insight.session.answer import Answer
 
 _NAME_CHARS, NEST_NAME_CHARS = 52, 32
 # From these on, a kernel's resources are unusual: more shared memory than a block has without opting in, registers
@@ -25,6 +27,27 @@ _MIN_IDLE_NS = 500  # less idle time before an operation than this is not shown
 _MANY_SHARE = 0.05  # an operation with this share of the executions or of the idle time is shown, even if it is short
 _BIG_COPY_BYTES = 64 * 1024  # smaller and larger copies are listed apart
 TIMES = "\N{MULTIPLICATION SIGN}"
+MIN_CALL_NS = 1_000  # shorter calls that do not wait are not listed
+# The tables for people: the columns of the reports, with merged rows.
+MAX_TABLE_ROWS = 12
+_OPERATION_COLUMNS = (
+    Column("calls", "DOUBLE", "Executions per step", position=0),
+    Column("avg_ns", "DOUBLE", "Mean duration", position=1),
+    Column(
+        "gpu_pct", "DOUBLE", "Share of the time of all operations", position=2, share_of="the time of all operations"
+    ),
+    Column("idle_before_ns", "DOUBLE", "GPU idle time before it per step", position=3),
+    Column("name", "VARCHAR", "The operation", position=4),
+    Column("details", "VARCHAR", "Grid and block, or bytes and memories", position=5),
+)
+_CALL_COLUMNS = (
+    Column("calls", "DOUBLE", "Calls per step", position=0),
+    Column("avg_ns", "DOUBLE", "Mean duration", position=1),
+    Column("max_ns", "DOUBLE", "Longest", position=2),
+    Column("call", "VARCHAR", "The function", position=3),
+    Column("waits_for", "VARCHAR", "What the call waits for", position=4),
+    Column("copy_bytes", "DOUBLE", "Bytes of the copies that it waits for", position=5),
+)
 
 
 class Operation(NamedTuple):
@@ -157,6 +180,41 @@ def _describe_bytes(operation: Operation) -> Iterator[str]:
     yield " ".join(filter(None, (size, memories)))
     if operation.grids == 1 and row["bandwidth_bytes_per_s"] and row["size_bytes"] >= _BIG_COPY_BYTES:
         yield units.value("bytes_per_s", row["bandwidth_bytes_per_s"])
+
+
+def build_operation_table(brief: Brief) -> Answer:
+    """Return the operations of one step as a table: those that a page shows first, with merged rows."""
+    operations = merge_operations(brief.operations)
+    total_ns = sum(operation.time_ns for operation in operations)
+    important, notable = choose_operations(operations)
+    ordered = [*important, *notable, *(o for o in operations if o not in important and o not in notable)]
+    shown_operations = ordered[:MAX_TABLE_ROWS]
+    devices = len({part for row in brief.operations for part in (row["devices"] or "").split(", ")})
+    main_stream = find_main_stream(brief.operations)
+    rows = [
+        [
+            operation.calls, operation.time_ns / operation.calls, 100 * operation.time_ns / max(total_ns, 1),
+            operation.idle_ns, title_operation(operation), describe_details(operation, devices, main_stream),
+        ]
+        for operation in operations if operation in shown_operations
+    ]  # fmt: skip
+    hidden = (
+        f"; {len(operations) - len(shown_operations)} more names: step-operations"
+        if len(shown_operations) < len(operations)
+        else ""
+    )
+    title = f"Operations {describe_unit(brief.diagnosis)} ({time_text(total_ns)}{hidden})"
+    return build_answer(_OPERATION_COLUMNS, rows, report="step-operations", title=title)
+
+
+def build_call_table(brief: Brief) -> Answer:
+    """Return the API calls of one step as a table."""
+    rows = [
+        [row["calls"], row["avg_ns"], row["max_ns"], row["name"], row["waits_for"], row["copy_bytes"]]
+        for row in brief.calls
+        if row["avg_ns"] >= MIN_CALL_NS or row["waits_for"]
+    ]
+    return build_answer(_CALL_COLUMNS, rows, report="step-calls", title=f"API calls {describe_unit(brief.diagnosis)}")
 
 
 def _dims(text: str) -> str:

@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.diagnose.bounded_text import LINE_CHARS, Line, choose_lines, describe_finding, fit
 from nsys_insight.diagnose.brief_operations import (
+    MAX_TABLE_ROWS,
+    MIN_CALL_NS,
     NEST_NAME_CHARS,
     TIMES,
     Operation,
+    build_call_table,
+    build_operation_table,
     choose_operations,
     describe_operation,
     describe_unit,
@@ -23,7 +27,6 @@ from nsys_insight.diagnose.brief_operations import (
     size_text,
     sum_families,
 )
-from nsys_insight.diagnose.brief_tables import MAX_TABLE_ROWS, MIN_CALL_NS, build_call_table, build_operation_table
 from nsys_insight.diagnose.findings import ANY, FRAMEWORKS
 from nsys_insight.render import table
 from nsys_insight.text.cells import wrap

@@ -35,31 +35,30 @@ _GPU_WORK = "what the GPU does"
 # A late host, and one that is late because nothing is to do.
 HOST_BOUND, WAITING_FOR_EVENTS = "host-bound", "waiting for events"
 LAUNCH_BOUND, STARTING_LATE = "launch-bound", "late starts"
-# The parts of the budget that verdicts are about, and what the GPU then does.
 _MIXED = "mixed: "
-_PART_OF_VERDICT = {
-    "GPU-bound": "busy", LAUNCH_BOUND: "launch", HOST_BOUND: "launch",
-    WAITING_FOR_EVENTS: "launch", STARTING_LATE: "launch", "sync-bound": "sync", "copy-bound": "copy",
-    "allocation-bound": "allocation", "communication-bound": "communication", WAITING: "communication",
-    "dependency-bound": "dependency", "start-up and end": "start-up and end",
-}  # fmt: skip
-_REASONS = {
-    "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
-    LAUNCH_BOUND: "is idle {} because the CPU launches kernels too slowly",
-    STARTING_LATE: "is idle {} because operations start long after their launch calls have returned",
+# What bounds a run: the part of the budget that it is about, and what the GPU then does.
+_CAUSES = {
+    "GPU-bound": ("busy", "is busy {}; faster or fewer kernels shorten it"),
+    LAUNCH_BOUND: ("launch", "is idle {} because the CPU launches kernels too slowly"),
+    STARTING_LATE: ("launch", "is idle {} because operations start long after their launch calls have returned"),
     HOST_BOUND: (
-        "is idle {} because the CPU issues the next operation late: it mostly does something other than launching"
+        "launch",
+        "is idle {} because the CPU issues the next operation late: it mostly does something other than launching",
     ),
     WAITING_FOR_EVENTS: (
-        "is idle {} because the program has nothing to launch: the CPU sleeps until an event arrives, such as a request"
+        "launch",
+        (
+            "is idle {} because the program has nothing to launch: the CPU sleeps until an event arrives, such as a "
+            "request"
+        ),
     ),
-    "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
-    "copy-bound": "only copies, or waits for a copy, {}",
-    "allocation-bound": "is idle {} while the CPU allocates, frees or pins memory",
-    "communication-bound": "only communicates {}",
-    WAITING: "only communicates {}, most of it waiting for other ranks",
-    "dependency-bound": "is idle {} although its next operation has been launched in time",
-    "start-up and end": "is idle {} before its first operation and after its last one",
+    "sync-bound": ("sync", "is idle {} because the CPU waits for it before it launches more work"),
+    "copy-bound": ("copy", "only copies, or waits for a copy, {}"),
+    "allocation-bound": ("allocation", "is idle {} while the CPU allocates, frees or pins memory"),
+    "communication-bound": ("communication", "only communicates {}"),
+    WAITING: ("communication", "only communicates {}, most of it waiting for other ranks"),
+    "dependency-bound": ("dependency", "is idle {} although its next operation has been launched in time"),
+    "start-up and end": ("start-up and end", "is idle {} before its first operation and after its last one"),
 }
 # Its share is without communication and copies; see `_find_share`.
 _BUSY_NEXT_TO_OTHERS = "computes {}"
@@ -291,16 +290,18 @@ def _is_in_graphs(diagnosis: DiagnosisResult) -> bool:
 def explain_verdict(diagnosis: DiagnosisResult) -> str:
     """Say in one sentence what the verdict means, with the shares of the time; "" if there is nothing to add."""
     causes = [word.partition(" (")[0] for word in name_verdict(diagnosis).split(", then ")]
-    if diagnosis.wall_ns is None or not set(causes) <= _REASONS.keys():
+    if diagnosis.wall_ns is None or not set(causes) <= _CAUSES.keys():
         return ""
     unit = f"the time of the {diagnosis.unit}s" if _is_skewed(diagnosis) else f"each {diagnosis.unit}"
     unit = "the wall time" if diagnosis.unit == "trace" else unit
     shares = [f"{_find_share(diagnosis, word):.1f}% of {unit}" for word in causes]
-    texts = _REASONS if len(causes) == 1 else {**_REASONS, "GPU-bound": _BUSY_NEXT_TO_OTHERS}
+    texts = {word: reason for word, (_, reason) in _CAUSES.items()}
+    if len(causes) > 1:
+        texts["GPU-bound"] = _BUSY_NEXT_TO_OTHERS
     if _is_in_graphs(diagnosis):
-        texts = {**texts, "GPU-bound": _BUSY_OR_IN_GRAPHS}
+        texts["GPU-bound"] = _BUSY_OR_IN_GRAPHS
     if any(finding.code == _SLOW_LAUNCHES for finding in diagnosis.findings):
-        texts = {**texts, LAUNCH_BOUND: "is idle {} because launches come late"}
+        texts[LAUNCH_BOUND] = "is idle {} because launches come late"
     reasons = [texts[word].format(share) for word, share in zip(causes, shares, strict=True)]
     return f"The GPU {', and '.join(reasons)}."
 
@@ -326,7 +327,7 @@ def _find_share(diagnosis: DiagnosisResult, word: str) -> float:
     if word == "GPU-bound" and diagnosis.verdict.startswith(_MIXED):
         alone_pct = sum(share.wall_pct for share in diagnosis.shares if share.is_busy and share.part in _NAME_ALONE)
         return diagnosis.busy_pct - alone_pct
-    return _sum_share(diagnosis, _PART_OF_VERDICT.get(word, ""))
+    return _sum_share(diagnosis, _CAUSES.get(word, ("", ""))[0])
 
 
 def _sum_share(diagnosis: DiagnosisResult, part: str) -> float:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Ints = np.ndarray[Any, np.dtype[np.int64]]
+from nsys_insight.facts.arrays import Ints, np
 
 
 class Intervals(NamedTuple):
@@ -20,8 +17,6 @@ class Intervals(NamedTuple):
     @classmethod
     def make_disjoint(cls, start: Ints, end: Ints) -> Self:
         """Sort intervals, and cut from each one what earlier intervals cover."""
-        import numpy as np
-
         order = np.argsort(start, kind="stable")
         if (np.diff(start[order]) == 0).any():  # a sort by two keys takes five times as long
             order = np.lexsort((-end, start))
@@ -38,8 +33,6 @@ class Intervals(NamedTuple):
 
         Return the pieces, and for each piece the owner of the other set's interval that it lies in.
         """
-        import numpy as np
-
         first = np.searchsorted(other.end, self.start, side="right")
         count = np.maximum(np.searchsorted(other.start, self.end) - first, 0)
         count[self.end <= self.start] = 0
@@ -51,8 +44,6 @@ class Intervals(NamedTuple):
 
     def subtract(self, other: Intervals) -> Self:
         """Cut another set out of these intervals."""
-        import numpy as np
-
         limits = np.iinfo(np.int64)
         between = Intervals(
             np.concatenate(([limits.min], other.end)), np.concatenate((other.start, [limits.max])), other.owner[:0]
@@ -64,8 +55,6 @@ class Intervals(NamedTuple):
 
     def measure_before(self, times: Ints) -> Ints:
         """Return how much of the disjoint intervals lies before each time, in ns."""
-        import numpy as np
-
         started = np.searchsorted(self.start, times)
         last_end = np.concatenate((times[:1], self.end))[started] if len(self.end) else times
         covered = np.concatenate(([0], np.cumsum(self.end - self.start)))[started]
@@ -79,8 +68,6 @@ class Intervals(NamedTuple):
 
     def find_gaps(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return the gaps between the disjoint intervals in a window, longest first."""
-        import numpy as np
-
         overlaps = (self.end > start) & (self.start < end)
         edges = np.concatenate(([start], np.column_stack((self.start[overlaps], self.end[overlaps])).ravel(), [end]))
         pairs = np.clip(edges, start, end).reshape(-1, 2)
@@ -102,8 +89,6 @@ class Tracks(NamedTuple):
     @classmethod
     def lay_out(cls, thread: Ints, start: Ints, end: Ints) -> Self:
         """Lay out the threads of some intervals, each from its first start to its last end."""
-        import numpy as np
-
         order = np.argsort(thread, kind="stable")
         threads, first_indices = np.unique(thread[order], return_index=True)
         from_ns = np.minimum.reduceat(start[order], first_indices)
@@ -113,8 +98,6 @@ class Tracks(NamedTuple):
 
     def find_shift(self, thread: Ints) -> Ints:
         """Return the shift of each of these threads, which all have a track."""
-        import numpy as np
-
         shift: Ints = self.shift_ns[np.searchsorted(self.thread, thread)]
         return shift
 
@@ -123,8 +106,6 @@ class Tracks(NamedTuple):
 
         Return the start and end positions of those that overlap a track, and their indices.
         """
-        import numpy as np
-
         if len(self.thread) == 1:  # the usual case needs no search
             track = np.zeros(1, dtype=np.int64)
         else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,22 +16,10 @@ def read_columns(connection: duckdb.DuckDBPyConnection, sql: str) -> Columns:
 
     It is read as a relation, whose rows all threads gather: that takes half the time of `execute`.
     """
-    _import_numpy()
+    from nsys_insight.facts import arrays  # noqa: F401 - imports NumPy, which DuckDB would do otherwise
+
     columns: Columns = connection.sql(sql).fetchnumpy()
     return columns
-
-
-def _import_numpy() -> None:
-    """Import NumPy, which DuckDB would do otherwise.
-
-    At its import, each thread of OpenBLAS waits in a loop, for 30 ms of CPU time, for work that no fact has. This
-    variable ends the wait. Only the import reads it, and programs that are started later do not get it.
-    """
-    if "numpy" not in sys.modules and (variable := "OPENBLAS_THREAD_TIMEOUT") not in os.environ:
-        os.environ[variable] = "4"  # the exponent of the number of rounds; less is not allowed
-        import numpy as np  # noqa: F401
-
-        os.environ.pop(variable, None)
 
 
 def find_boundaries(

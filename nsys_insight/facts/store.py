@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import cache
 from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import progress
+from nsys_insight import cache_folder, progress
 from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, can_have_rows, fill
-from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
 from nsys_insight.ingest.scope import FULL_TRACE
 from nsys_insight.model.producers import create_table, facts_read, get_producer, options_of, producer_of
+from nsys_insight.paths import package_folder, queries_folder, user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -238,3 +239,16 @@ class Facts:
 
 def _tables_read_by(queries: Sequence[str | Names]) -> frozenset[str]:
     return frozenset[str]().union(*map(facts_read, queries))
+
+
+@cache
+def digest_definitions() -> str:
+    """Return the digest of all queries, catalogs and modules that define the facts.
+
+    Stored facts with another digest are out of date. The files count, not the macros that are
+    written from them: parsing the catalogs takes longer than hashing them.
+    """
+    folders = [queries_folder() / "catalog", queries_folder() / "model", package_folder() / "facts"]
+    folders += [package_folder() / "model", user_folder("catalog")]
+    files = [file for folder in folders for suffix in ("sql", "toml", "py") for file in folder.rglob(f"*.{suffix}")]
+    return cache_folder.digest(*(path.read_bytes() for path in sorted(files)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import cache_folder, outputs, own_files, progress
 from nsys_insight.errors import TraceError, UsageError, cannot_write_error
-from nsys_insight.facts.definitions import digest_definitions
+from nsys_insight.facts.store import digest_definitions
 from nsys_insight.fleet import pool
 from nsys_insight.fleet.task import Outcome, Task, remove_facts, write_run_facts
 from nsys_insight.ingest import facts_folder

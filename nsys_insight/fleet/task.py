@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import InsightError
-from nsys_insight.facts.definitions import digest_definitions
+from nsys_insight.facts.store import digest_definitions
 from nsys_insight.ingest import facts_folder, nsys
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.facts_folder import Manifest

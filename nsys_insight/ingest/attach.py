@@ -9,7 +9,7 @@ from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extension, facts_folder, time_bounds
 from nsys_insight.ingest.database import attach_file, list_tables
 from nsys_insight.ingest.expected_schema import has_expected_types
-from nsys_insight.ingest.files import Kind, list_files
+from nsys_insight.ingest.files import Kind, list_parquet_files
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
 from nsys_insight.ingest.source import NOT_COPIED, Export, Source
 from nsys_insight.ingest.sqlite_file import read_sqlite_types
@@ -162,13 +162,3 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
             column_names = [name for name, *_ in connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()]
         columns[file.stem] = set(column_names)
     return Source(relations, columns, facts=facts_folder.locate_facts(folder, manifest) if manifest else None)
-
-
-def list_parquet_files(folder: Path) -> list[Path]:
-    """List the Parquet files of such a folder. ``convert`` and ``fleet`` put the raw tables into a subfolder.
-
-    Raises:
-        TraceError: A file is a link that leads out of the folder.
-    """
-    folder = folder.absolute()
-    return list_files(folder, "raw/*.parquet" if (folder / "raw").is_dir() else "*.parquet")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError, cannot_write_error
-from nsys_insight.ingest.compiler import compile_c
 from nsys_insight.paths import user_folder
+from nsys_insight.programs import compile_c
 from nsys_insight.records import RecordError, make_record, parse_json
 from nsys_insight.text.units import time_text
 

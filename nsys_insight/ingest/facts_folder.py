@@ -40,7 +40,7 @@ class Manifest:
     Attributes:
         file: The name of the trace.
         identity: The key of the trace, which changes with its content (`cache_folder.key`).
-        definitions: The digest of the definitions of facts (`facts.definitions.digest_definitions`).
+        definitions: The digest of the definitions of facts (`facts.store.digest_definitions`).
         version: The version of nsys-insight.
         columns: The columns of each raw table.
         left_out: The sentence about invalid rows that were left out.

@@ -1,4 +1,4 @@
-"""The files of a session, and their labels where there are several."""
+"""The files of a session, their labels where there are several, and whether they change: answers are of one version."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from enum import StrEnum
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.errors import TraceError
+from nsys_insight.errors import TraceError, file_changed_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+_Status = tuple[int, int, int, int]
 
 
 class Kind(StrEnum):
@@ -61,6 +63,16 @@ def list_files(folder: Path, pattern: str) -> list[Path]:
     return files
 
 
+def list_parquet_files(folder: Path) -> list[Path]:
+    """List the Parquet files of a folder. ``convert`` and ``fleet`` put the raw tables into a subfolder.
+
+    Raises:
+        TraceError: A file is a link that leads out of the folder.
+    """
+    folder = folder.absolute()
+    return list_files(folder, "raw/*.parquet" if (folder / "raw").is_dir() else "*.parquet")
+
+
 def find_neighbor(trace: Path, name: str) -> Path | None:
     """Return the file of this name next to a trace; None if it does not exist, or is a link out of the folder."""
     path = trace.parent / name
@@ -79,3 +91,31 @@ def make_labels(paths: Sequence[Path]) -> list[str]:
         if len(set(labels)) == len(labels):
             return labels
     return [f"{path.stem}#{number}" for number, path in enumerate(paths)]
+
+
+class FileGuard:
+    """The state of a session's files when it was opened."""
+
+    def __init__(self, files: Sequence[File]) -> None:
+        """Record the state of the files, before anything is read from them."""
+        self._statuses_before = [(file.path, _read_statuses(file.path)) for file in files]
+
+    def find_change(self) -> TraceError | None:
+        """Return the error to show if a file was replaced, changed or removed since; else None."""
+        for path, before in self._statuses_before:
+            now = _read_statuses(path)
+            if now != before:
+                return file_changed_error(path, "removed") if None in now else file_changed_error(path)
+        return None
+
+
+def _read_statuses(path: Path) -> list[_Status | None]:
+    return [_read_status(file) for file in (list_parquet_files(path) if path.is_dir() else [path])] or [None]
+
+
+def _read_status(path: Path) -> _Status | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

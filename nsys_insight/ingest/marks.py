@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest.capture import run_without_nsys
-from nsys_insight.ingest.compiler import compile_c
+from nsys_insight.programs import compile_c
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

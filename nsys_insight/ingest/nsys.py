@@ -10,10 +10,10 @@ from pathlib import Path
 
 from nsys_insight.errors import ToolError
 from nsys_insight.paths import expand_home
+from nsys_insight.programs import find_in_folder
 
 NSYS_VARIABLE = "NSYS_INSIGHT_NSYS"
 
-_EXECUTABLE = "nsys.exe" if sys.platform == "win32" else "nsys"
 # An install has an nsys for every target platform. These are the folders of those that run on this machine.
 _TARGETS = {
     "x86_64": ("target-linux-x64",),
@@ -134,11 +134,8 @@ def _find_executable(folder: Path) -> Path | None:
     """Return the nsys of an install folder. bin/nsys is often a script that starts the one in the target folder."""
     import platform
 
-    for subfolder in (*_TARGETS.get(platform.machine(), ()), "bin", "."):
-        path = folder.absolute() / subfolder / _EXECUTABLE
-        if path.is_file() and os.access(path, os.X_OK):
-            return path
-    return None
+    subfolders = (*_TARGETS.get(platform.machine(), ()), "bin", ".")
+    return find_in_folder("nsys", *(folder.absolute() / subfolder for subfolder in subfolders))
 
 
 def _install_folders() -> tuple[str, ...]:

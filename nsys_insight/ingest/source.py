@@ -44,7 +44,7 @@ class SharedPid(NamedTuple):
 class StoredFacts:
     """Facts that are stored next to a trace: relations by table; empty tables are missing.
 
-    `definitions` is the digest of the definitions of facts (`facts.definitions.digest_definitions`).
+    `definitions` is the digest of the definitions of facts (`facts.store.digest_definitions`).
     """
 
     definitions: str

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import ToolError, TraceError
 from nsys_insight.kernel_code import disassembly, source_page
 from nsys_insight.paths import expand_home
+from nsys_insight.programs import CUDA_FOLDERS, find_in_folder, find_tool
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -27,8 +28,6 @@ _INPUTS = (
 # Lines that are searched for the header of a source page: the program's own output may come first.
 _HEADER_LINES = 200
 CUDA_VARIABLE = "NSYS_INSIGHT_CUDA"
-_SUFFIX = ".exe" if sys.platform == "win32" else ""
-_FOLDERS = ("/usr/local/cuda*/bin", "/opt/cuda/bin", "/opt/nvidia/hpc_sdk/Linux_*/*/cuda/*/bin")
 # Wheels with disassemblers: NVIDIA's own, and Triton's.
 _WHEELS = ("nvidia/cu*/bin", "nvidia/cuda_cuobjdump/bin", "nvidia/cuda_nvdisasm/bin", "triton/backends/nvidia/bin")
 _CUBIN_MACHINE = 190  # EM_CUDA
@@ -100,7 +99,7 @@ def _run_disassembler(
     it stops at the first one that it does not know.
     """
     is_cubin = first_bytes.startswith(b"\x7fELF") and int.from_bytes(first_bytes[18:20], "little") == _CUBIN_MACHINE
-    nvdisasm, cuobjdump = _find_tool("nvdisasm"), _find_tool("cuobjdump")
+    nvdisasm, cuobjdump = _find_disassembler("nvdisasm"), _find_disassembler("cuobjdump")
     # cuobjdump starts the first nvdisasm on the PATH.
     folders = [str(tool.parent) for tool in (nvdisasm, cuobjdump) if tool]
     environment = {**os.environ, "PATH": os.pathsep.join([*folders, os.environ.get("PATH", "")])}
@@ -185,26 +184,15 @@ def _read_lines(command: list[str], file: Path, environment: Mapping[str, str]) 
             raise ToolError(f"{Path(command[0]).name} cannot read {file}: {reason}", hint)
 
 
-def _find_tool(name: str) -> Path | None:
+def _find_disassembler(name: str) -> Path | None:
     """Find a disassembler: in `$NSYS_INSIGHT_CUDA`, on the PATH, in CUDA's usual folders, in wheels."""
     import glob
-    import shutil
 
     for variable in (CUDA_VARIABLE, "CUDA_HOME", "CUDA_PATH"):
         if os.environ.get(variable):
             folder = expand_home(os.environ[variable])
-            for path in (folder / f"{name}{_SUFFIX}", folder / "bin" / f"{name}{_SUFFIX}"):
-                if _is_executable(path):
-                    return path
-            if variable == CUDA_VARIABLE:
-                return None  # the user named a folder: look nowhere else
-    on_path = shutil.which(name)
-    if on_path:
-        return Path(on_path)
-    patterns = [*_FOLDERS, *(f"{glob.escape(folder)}/{wheel}" for folder in sys.path if folder for wheel in _WHEELS)]
-    paths = (Path(folder) / f"{name}{_SUFFIX}" for pattern in patterns for folder in sorted(glob.glob(pattern))[::-1])  # noqa: PTH207 (absolute)
-    return next(filter(_is_executable, paths), None)
-
-
-def _is_executable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+            tool = find_in_folder(name, folder, folder / "bin")
+            if tool or variable == CUDA_VARIABLE:  # the user named a folder: look nowhere else
+                return tool
+    wheels = (f"{glob.escape(folder)}/{wheel}" for folder in sys.path if folder for wheel in _WHEELS)
+    return find_tool(name, (*CUDA_FOLDERS, *wheels))

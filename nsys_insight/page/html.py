@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.diagnose import text as diagnosis_text
+from nsys_insight.packs.library import built_in_packs
 from nsys_insight.page import pictures, queries, styles
+from nsys_insight.page.cards import MAX_CARDS, Card, make_cards
 from nsys_insight.page.content import NCU_READING, label_columns, take_sentences
+from nsys_insight.page.flame import RANGE_LIMITS, Flame, draw_flame, draw_icicle
+from nsys_insight.page.layer import Layer, draw_layer
 from nsys_insight.page.tables import build_table
+from nsys_insight.page.timeline import BUCKETS, LOOP_LIMITS, MAX_GAPS, Timeline, build_timeline
 from nsys_insight.text.cells import printable
 from nsys_insight.version import __version__
 
@@ -21,11 +27,7 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.page.cards import Card
     from nsys_insight.page.content import Content, Report
-    from nsys_insight.page.flame import Flame
-    from nsys_insight.page.layer import Layer
-    from nsys_insight.page.timeline import Timeline
     from nsys_insight.session.session import Session
 
 # Rows of a table. The command below the table prints all rows.
@@ -71,10 +73,6 @@ class Drawings:
 
 def list_first_queries() -> list[str]:
     """Return the first queries of the drawings. They do not depend on the trace."""
-    from nsys_insight.page.cards import MAX_CARDS
-    from nsys_insight.page.flame import RANGE_LIMITS
-    from nsys_insight.page.timeline import BUCKETS, LOOP_LIMITS
-
     return queries.bind_queries({
         "step": {},
         "run": {},
@@ -90,12 +88,6 @@ def list_first_queries() -> list[str]:
 
 def draw(trace: Session, steps: StepOptions, content: Content) -> Drawings:
     """Draw all pictures of one trace. Some use the answers of its reports."""
-    from nsys_insight.packs.library import built_in_packs
-    from nsys_insight.page.cards import make_cards
-    from nsys_insight.page.flame import draw_flame, draw_icicle
-    from nsys_insight.page.layer import draw_layer
-    from nsys_insight.page.timeline import MAX_GAPS, build_timeline
-
     work = built_in_packs()["cpu-work"]
     by_stack = {"group_by": "stack"}
     is_sampled = not content.reports["cpu-work"].is_empty
@@ -182,8 +174,6 @@ def make_environment() -> Environment:
 
 def describe_diagnosis(diagnosis: Diagnosis, content: Content | None = None) -> dict[str, Any]:
     """Return the values of the diagnosis template, with links to the page's reports if it is on a page."""
-    from nsys_insight.diagnose import text as diagnosis_text
-
     return {
         "verdict": diagnosis_text.name_verdict(diagnosis) + diagnosis_text.limit_verdict(diagnosis),
         "lines": [printable(line) for line in diagnosis_text.describe_run(diagnosis) if line],
@@ -207,7 +197,6 @@ def _make_printable(finding: Finding) -> dict[str, Any]:
 
 def _describe_brief(brief: Brief, diagnosis: Diagnosis) -> dict[str, Any]:
     """Return the values of the brief, without the sentences that the headline has."""
-    from nsys_insight.diagnose import text as diagnosis_text
     from nsys_insight.diagnose.brief_text import list_sections
 
     (_, *head), tables, tail = list_sections(brief)

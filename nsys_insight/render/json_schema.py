@@ -55,7 +55,7 @@ def describe_answer(  # noqa: PLR0913 - options by keyword
     return _describe_parts(
         title,
         {"const": report},
-        [*row, *(other_cells.keys() - row.keys())],
+        [*row, *(name for name in other_cells if name not in row)],
         params=param_schema,
         row=cells,
         extra_properties=extra_properties,

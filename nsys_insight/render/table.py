@@ -14,8 +14,7 @@ from nsys_insight.render.fields import (
     write_footer,
 )
 from nsys_insight.render.layout import GAP, Line, Slot, fit_columns, lay_out
-from nsys_insight.text import severity
-from nsys_insight.text.cells import printable, width_of, wrap
+from nsys_insight.text.cells import SEVERITY_COLUMNS, SEVERITY_STYLES, printable, width_of, wrap
 from nsys_insight.text.kernel_names import fit_all
 from nsys_insight.text.units import UNKNOWN, add_unit
 
@@ -148,8 +147,8 @@ def _write_row(line: Line, cells: Sequence[Sequence[str]], subject: Field | None
 
 def _pick_style(field: Field, text: str, subject: Field | None) -> str:
     """Return the style of a cell: a severity has its own, and the first text column is highlighted."""
-    if field.label in severity.COLUMNS and text in severity.STYLES:
-        return severity.STYLES[text]
+    if field.label in SEVERITY_COLUMNS and text in SEVERITY_STYLES:
+        return SEVERITY_STYLES[text]
     return "cyan" if field is subject else ""
 
 

@@ -8,11 +8,9 @@ from nsys_insight.errors import TraceError
 from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, processes, scope_check
-from nsys_insight.ingest.attach import list_parquet_files
 from nsys_insight.ingest.catalogs import name_catalogs
 from nsys_insight.ingest.expected_schema import read_expected_schema
-from nsys_insight.ingest.file_guard import FileGuard
-from nsys_insight.ingest.files import Kind
+from nsys_insight.ingest.files import FileGuard, Kind, list_parquet_files
 from nsys_insight.ingest.limits import are_small_files
 from nsys_insight.ingest.scope import FULL_TRACE
 from nsys_insight.ingest.waiting import left_running

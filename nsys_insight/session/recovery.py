@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_insight.errors import InsightError
-    from nsys_insight.ingest.file_guard import FileGuard
-    from nsys_insight.ingest.files import File
+    from nsys_insight.ingest.files import File, FileGuard
     from nsys_insight.session.open_strategies import OpenStrategies
     from nsys_insight.session.store import Store
 

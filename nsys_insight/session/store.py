@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError
-from nsys_insight.facts.definitions import digest_definitions
+from nsys_insight.facts.store import digest_definitions
 from nsys_insight.ingest import store
 from nsys_insight.ingest.attach import CACHE_CATALOG
 from nsys_insight.ingest.database import STORAGE_OPTION

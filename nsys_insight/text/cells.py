@@ -1,9 +1,21 @@
-"""Text in terminal cells: measure, cut and wrap it, and escape characters that a terminal must not receive."""
+"""Text in terminal cells: measure, cut, wrap and color it, and escape characters that a terminal must not receive."""
 
 from __future__ import annotations
 
+import re
+
 ELLIPSIS = "…"
 NO_NAME = "(no name)"
+# Styles of rich for words of severity, in the sixteen colors of a terminal's theme.
+SEVERITY_STYLES = {
+    **dict.fromkeys(("critical", "broken", "regressed", "revert"), "bold red"),
+    **dict.fromkeys(("warning", "unknown", "refused"), "yellow"),
+    **dict.fromkeys(("ok", "improved", "accept"), "green"),
+    "info": "cyan",
+}
+# The columns whose cells are words of severity.
+SEVERITY_COLUMNS = frozenset({"severity", "verdict"})
+_ESCAPES = {"bold red": "1;31", "yellow": "33", "green": "32", "cyan": "36"}
 _ONE_CELL_BELOW = "\u0300"  # every printable character before the combining marks takes one cell
 
 
@@ -61,3 +73,13 @@ def wrap(text: str, width: int) -> list[str]:
             remaining = remaining[len(piece) :]
         line = remaining
     return [*lines, line]
+
+
+def color_severities(text: str) -> str:
+    """Color the severity in front of each finding of a diagnosis."""
+    return re.sub(
+        r"^(\d+\. )(CRITICAL|WARNING|INFO)\b",
+        lambda match: f"{match[1]}\x1b[{_ESCAPES[SEVERITY_STYLES[match[2].lower()]]}m{match[2]}\x1b[0m",
+        text,
+        flags=re.MULTILINE,
+    )

@@ -1,4 +1,4 @@
-"""The command ``capture``: profile a program with the flags that the reports need, then diagnose the trace."""
+"""The commands ``capture``, to profile and diagnose a program, and ``calibrate``: what nsys costs on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
 from nsys_insight.cli.run import open_trace
 from nsys_insight.cli.trace_argument import remember_trace
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest.calibration import read_stored
+from nsys_insight.ingest import calibration
 from nsys_insight.ingest.capture import (
     GRANULARITIES,
     Capture,
@@ -141,7 +141,7 @@ def capture(  # noqa: PLR0913 - flags
         print(f"$ {shlex.join(program)}", file=sys.stderr)
         steps = StepOptions(step_time_ns=find_step_time_ns(run_without_nsys(program), step_time_pattern))
     print(f"$ {command}", file=sys.stderr)
-    for cost in (*settings.list_costs(), *(calibration.sentence for calibration in read_stored(nsys))):
+    for cost in (*settings.list_costs(), *(costs.sentence for costs in calibration.read_stored(nsys))):
         terminal.note(cost)
     code = run(settings, program, report)
     if code:
@@ -158,7 +158,7 @@ def capture(  # noqa: PLR0913 - flags
         return
     from nsys_insight.diagnose.diagnosis import diagnose
     from nsys_insight.diagnose.text import write_text
-    from nsys_insight.text.severity import color_severities
+    from nsys_insight.text.cells import color_severities
 
     with open_trace(report) as trace:
         diagnosis_text = write_text(diagnose(trace, steps), terminal.get_width())
@@ -219,6 +219,20 @@ def _explain_unmeasurable(captured: Any, range_name: str | None) -> str | None:
     return None
 
 
+def calibrate() -> None:
+    """Measure what a launch, a memset and a copy take on this machine, without nsys and under it.
+
+    Runs a small program twice, without nsys and under it: some seconds. It needs a GPU, Linux and a C compiler. The
+    times are stored for this machine, and capture shows them. Estimates of diagnose do not use them: programs of one
+    machine differ by more than machines do. So measure the program: capture --also-without.
+    """
+    result = calibration.measure(find_newest_nsys(to_capture=True))
+    print(f"{'call':<8}{'without nsys':>14}{'under nsys':>14}")
+    for name, without_ns in result.without_ns.items():
+        print(f"{name:<8}{time_text(without_ns):>14}{time_text(result.under_nsys_ns[name]):>14}")
+    terminal.note(f"stored in {calibration.store(result)}")
+
+
 CAPTURE = Command(
     "capture",
     lambda: capture,
@@ -228,4 +242,13 @@ CAPTURE = Command(
     help="Profile a program with nsys, and diagnose it",
     examples=("capture -- python3 train.py", "capture --delay 20s --duration 5s -- ./decode --tokens 128"),
     settings=PROGRAM_SETTINGS,
+)
+
+CALIBRATE = Command(
+    "calibrate",
+    lambda: calibrate,
+    group="first",
+    place=35,
+    help="Measure what nsys costs on this machine",
+    examples=("calibrate",),
 )

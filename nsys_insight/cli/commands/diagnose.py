@@ -1,21 +1,29 @@
-"""The commands ``diagnose`` and ``demo``, and the greeting of the program without a command."""
+"""The commands ``diagnose``, ``demo`` and ``rule``, and the greeting of the program without a command."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, make_command, make_flag, make_step_flags, make_traces_argument
+from nsys_insight.cli.flags import (
+    Flags,
+    check_format,
+    make_command,
+    make_flag,
+    make_step_flags,
+    make_traces_argument,
+)
 from nsys_insight.cli.run import open_traces, show, write_text
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.render import HUMAN_FORMATS
-from nsys_insight.text.cells import printable
-from nsys_insight.text.severity import color_severities
+from nsys_insight.render import FORMATS, HUMAN_FORMATS
+from nsys_insight.text.cells import color_severities, printable, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +151,6 @@ def greet() -> bool:
 def demo() -> None:
     """Diagnose a sample trace: a small decoder that PyTorch runs eagerly on an H200. Its name is demo."""
     from nsys_insight.paths import demo_trace
-    from nsys_insight.text.severity import color_severities
     from nsys_insight.trace import Trace
 
     with Trace(demo_trace()) as trace:
@@ -151,6 +158,44 @@ def demo() -> None:
         diagnosis_text = color_severities(diagnosis_text) if terminal.can_color(is_allowed=True) else diagnosis_text
     print(f"$ nsys-insight diagnose demo\n\n{diagnosis_text}\nTry next, on this trace or on yours:")
     print("\n".join(f"  nsys-insight {command}" for command in _DEMO_COMMANDS))
+
+
+def complete_rules(incomplete: str) -> list[str]:
+    """Complete codes of rules."""
+    from nsys_insight.diagnose.findings import read_finding_rules
+
+    return [rule.code for rule in read_finding_rules() if rule.code.startswith(incomplete.upper())]
+
+
+def print_rule(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CODE]",
+            help="Code or name of a rule: NSI201, d2h-sync. Without one, all rules are listed.",
+            autocompletion=complete_rules,
+        ),
+    ] = None,
+    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}, for the list.")] = "table",
+) -> None:
+    """Explain a rule of diagnose: what it looks for, what to do in each framework, how the saving is estimated.
+
+    diagnose --select NSI2 uses only the rules whose code starts like this, --ignore NSI402 leaves one out. A file
+    nsys-insight.toml in the project makes that permanent: a table [diagnose] with lists select and ignore. diagnose
+    then names the file and the findings that it hides. check and report do not read it.
+    """
+    from nsys_insight.diagnose.findings import read_finding_rules
+    from nsys_insight.diagnose.rule_choice import matches_any, split_names
+    from nsys_insight.diagnose.rule_text import make_answer, write_rule
+
+    rules = sorted(read_finding_rules(), key=lambda rule: rule.code)
+    names = split_names([name], "nsys-insight rule") if name else ()
+    chosen_rules = [rule for rule in rules if not names or matches_any(rule, names)]
+    if len(chosen_rules) != 1:
+        show(make_answer(chosen_rules), check_format(fmt), Flags(limit=0))
+        return
+    for line in write_rule(chosen_rules[0]).splitlines():
+        sys.stdout.write("\n".join(wrap(line, terminal.get_width())) + "\n")
 
 
 DIAGNOSE = Command(
@@ -163,7 +208,15 @@ DIAGNOSE = Command(
     examples=("diagnose trace.nsys-rep", "diagnose 'run/rank*.nsys-rep' --steady"),
 )
 
-
 DEMO = Command(
     "demo", lambda: demo, group="first", place=90, in_help=True, help="Diagnose a sample trace", examples=("demo",)
+)
+
+RULE = Command(
+    "rule",
+    lambda: print_rule,
+    group="first",
+    place=15,
+    help="The rules of diagnose: what they look for, what to do",
+    examples=("rule", "rule NSI201"),
 )

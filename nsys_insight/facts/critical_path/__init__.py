@@ -6,6 +6,8 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.critical_path import model
+from nsys_insight.facts.critical_path.simulate import simulate
 from nsys_insight.sql.rows import insert_rows
 from nsys_insight.text.kernel_names import fit, make_readable
 
@@ -44,9 +46,6 @@ def fill(context: Context) -> None:
     first, last = window[0], window[-1]
     count = len(window) - 1
     span = {"process": first.process_id, "from": first.host_start_ns, "to": last.host_start_ns}
-
-    from nsys_insight.facts.critical_path import model
-    from nsys_insight.facts.critical_path.simulate import simulate
 
     calls = [model.Call(*row) for row in run("calls", **span)]
     operations = [model.Operation(*row) for row in run("operations", **span)]

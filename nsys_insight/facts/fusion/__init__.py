@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.fusion.gain import measure_gain
+from nsys_insight.facts.fusion.mine import find_chains
+from nsys_insight.facts.fusion.patterns import load_catalog
+from nsys_insight.facts.fusion.simulate import Timeline
+from nsys_insight.facts.fusion.store import TypicalStep, store
+from nsys_insight.facts.fusion.stream import Chain, NamedKernel, Op, OpStream, Wait, find_boundaries
+from nsys_insight.facts.fusion.verdict import Candidate, judge_chain, measure_recurrence
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from nsys_insight.facts.context import Context, Run
-    from nsys_insight.facts.fusion.simulate import Timeline
-    from nsys_insight.facts.fusion.store import TypicalStep
-    from nsys_insight.facts.fusion.stream import Chain, NamedKernel, Op, OpStream, Wait
-    from nsys_insight.facts.fusion.verdict import Candidate
-
 
 # The typical step is the mean of at most this number of steps, and of this number of operations in total.
 STEPS, OPERATIONS = 32, 100_000
@@ -40,8 +43,6 @@ def fill(context: Context) -> None:
         run("sequences")
         step = _analyze_typical_step(run, window.process_id, window.step_count)
         if step:
-            from nsys_insight.facts.fusion.store import store
-
             store(connection, step)
     for name in ("steps", "operations", "sequences"):
         connection.execute(f"DROP TABLE IF EXISTS internal.fusion_{name}")
@@ -49,11 +50,6 @@ def fill(context: Context) -> None:
 
 def _analyze_typical_step(run: Run, process: int, sampled_count: int) -> TypicalStep | None:
     """Find the candidates of a process in the tables of its sampled steps; None if the step has no kernels."""
-    from nsys_insight.facts.fusion.mine import find_chains
-    from nsys_insight.facts.fusion.simulate import Timeline
-    from nsys_insight.facts.fusion.store import TypicalStep
-    from nsys_insight.facts.fusion.stream import Op, Wait
-
     ops = [Op(**row._asdict()) for row in run("typical")]
     if not any(op.kind == "kernel" for op in ops):
         return None
@@ -71,9 +67,6 @@ def _analyze_typical_step(run: Run, process: int, sampled_count: int) -> Typical
 
 def _read_kernels(run: Run) -> dict[int | None, NamedKernel]:
     """Read the kernels of the sampled steps, by the ids of their names."""
-    from nsys_insight.facts.fusion.patterns import load_catalog
-    from nsys_insight.facts.fusion.stream import NamedKernel
-
     find_operation = load_catalog().find_operation
     return {
         row.name_id: NamedKernel(row.name, row.family, row.provenance, find_operation(row.name, row.family))
@@ -83,8 +76,6 @@ def _read_kernels(run: Run) -> dict[int | None, NamedKernel]:
 
 def _build_streams(ops: list[Op], waits: list[Wait], kernels: dict[int | None, NamedKernel]) -> list[OpStream]:
     """Group the operations by stream, and find the boundaries in each stream."""
-    from nsys_insight.facts.fusion.stream import OpStream, find_boundaries
-
     ops_by_stream: dict[tuple[int, int], list[Op]] = defaultdict(list)
     for op in ops:
         ops_by_stream[op.device, op.stream].append(op)
@@ -96,8 +87,6 @@ def _build_streams(ops: list[Op], waits: list[Wait], kernels: dict[int | None, N
 
 def _find_chains_across(streams: list[OpStream], timeline: Timeline) -> list[Chain]:
     """Find runs of consecutive launches on different streams, with that as veto."""
-    from nsys_insight.facts.fusion.stream import Chain, OpStream
-
     kernels = {op: kernel for stream in streams for op, kernel in zip(stream.ops, stream.kernels, strict=True)}
     events = [event.op for event in timeline.events]
     runs_by_tokens: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
@@ -134,9 +123,6 @@ def _judge_chains(
     typical_count: int,
 ) -> list[Candidate]:
     """Simulate the step with each chain fused, and judge the chains; best first. Only the best chains are simulated."""
-    from nsys_insight.facts.fusion.gain import measure_gain
-    from nsys_insight.facts.fusion.verdict import Candidate, judge_chain, measure_recurrence
-
     gains = sorted(((chain, measure_gain(chain, timeline)) for chain in chains), key=lambda pair: -pair[1].bound_ns)
     unchanged_ns = timeline.simulate_period()
     candidates = []

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.facts.arrays import Ints
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.intervals import Ints
     from nsys_insight.facts.reading import Columns
 
     Window = tuple[int, int]

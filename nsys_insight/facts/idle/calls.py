@@ -10,7 +10,7 @@ from nsys_insight.ingest.source import ANY_TIME
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.facts.intervals import Ints
+    from nsys_insight.facts.arrays import Ints
     from nsys_insight.facts.reading import Columns
 
 

@@ -24,8 +24,7 @@ def fill(context: Context) -> None:
     run("sequence", process=process)
     tokens = run("tokens")
 
-    import numpy as np
-
+    from nsys_insight.facts.arrays import np
     from nsys_insight.facts.loops.lanes import find_loops
     from nsys_insight.facts.loops.sequence import read_sequence
 

@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import rank_numbers
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks import judge, pipeline
-from nsys_insight.facts.ranks.budget import TimeBudget, find_host_activity
-from nsys_insight.facts.ranks.host import find_stretches, measure_host
+from nsys_insight.facts.ranks.budget import TimeBudget, find_host_activity, find_stretches, measure_host
 from nsys_insight.facts.ranks.messages import match_messages
-from nsys_insight.facts.ranks.rank import locate_ranks
+from nsys_insight.facts.ranks.rank import locate_ranks, use_rank
 from nsys_insight.facts.ranks.run import align_run
 from nsys_insight.facts.ranks.summary import (
     explain_unmatched,
@@ -22,19 +22,15 @@ from nsys_insight.facts.ranks.summary import (
 )
 from nsys_insight.facts.ranks.write import Windows, Writer
 from nsys_insight.facts.reading import read_columns
-from nsys_insight.ingest.catalogs import use_catalog
-from nsys_insight.paths import read_query
-from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.ranks.host import HostTime
+    from nsys_insight.facts.ranks.budget import HostTime
     from nsys_insight.facts.ranks.judge import Table, Verdict
     from nsys_insight.facts.ranks.messages import Messages
-    from nsys_insight.facts.ranks.rank import Ints
     from nsys_insight.facts.ranks.run import Run
 
 
@@ -110,8 +106,6 @@ def fill(context: Context) -> None:
 
 def _choose_hosts(verdict: Verdict, waiting: Table) -> list[int]:
     """Return the columns of the ranks whose hosts are measured: late ranks, then those that wait least."""
-    import numpy as np
-
     order = np.argsort(waiting.mean(axis=0), kind="stable")
     columns = dict.fromkeys([*verdict.late_columns, *(int(column) for column in order)])
     return sorted(list(columns)[:_MAX_HOSTS])
@@ -121,8 +115,6 @@ def _compare_hosts(
     context: Context, run: Run, verdict: Verdict, hosts: Sequence[HostTime | None], column: int
 ) -> dict[str, Any]:
     """Compare the host of a late rank with the longest host time of the other ranks."""
-    import numpy as np
-
     host = hosts[column]
     other_hosts = [
         (float(np.median(other.working)), index) for index, other in enumerate(hosts)
@@ -155,19 +147,14 @@ def _compare_hosts(
 
 def _divide_run(context: Context, run: Run) -> Windows:
     """Divide the collectives of the main group by the steps of one of its ranks, or singly if no rank has steps."""
-    import numpy as np
-
     main = run.main
     rows = np.flatnonzero(main.is_complete)
-    steps = read_query("facts/ranks/steps")
     for column, number in enumerate(main.group.ranks):
         rank = run.ranks[number]
         if column and rank.trace != run.ranks[main.group.ranks[0]].trace:
             break  # the steps of the first trace apply to all traces
-        catalog = context.catalogs[rank.trace]
-        context.for_trace(catalog).prepare(steps)
-        with use_catalog(context.connection, catalog):
-            step_rows = [row for row in fetch_rows(context.connection, steps) if row.process_id == rank.process_id]
+        with use_rank(context, rank, "steps") as (statement,):
+            step_rows = [row for row in fetch_rows(context.connection, statement) if row.process_id == rank.process_id]
         if step_rows:
             starts, ends = (np.array([getattr(row, name) for row in step_rows]) for name in ("start_ns", "end_ns"))
             kernel_starts = rank.start[main.group.kernels[rows, column]]
@@ -181,8 +168,6 @@ def _divide_run(context: Context, run: Run) -> Windows:
 
 
 def _build_windows(unit: str, is_complete: Any, rows: Ints, step_of: Ints, counted_by: int | None = None) -> Windows:
-    import numpy as np
-
     begins = np.flatnonzero(np.diff(step_of, prepend=-2))
     ends = np.append(begins[1:], len(step_of)) - 1
     # Before the first collective, it is unknown when the ranks were together.
@@ -195,13 +180,8 @@ def _build_windows(unit: str, is_complete: Any, rows: Ints, step_of: Ints, count
 
 def _measure_rank(context: Context, run: Run, number: int, windows: Windows, messages: Messages) -> TimeBudget:
     """Measure where a rank's time goes in each step, in its own trace's time."""
-    import numpy as np
-
     rank = run.ranks[number]
-    statement = bind(read_query("facts/ranks/work"), {"process": rank.process_id, "gpu": rank.gpu_id})
-    catalog = context.catalogs[rank.trace]
-    context.for_trace(catalog).prepare(statement)
-    with use_catalog(context.connection, catalog):
+    with use_rank(context, rank, "work") as (statement,):
         work = read_columns(context.connection, statement)
     waiting = messages.waiting[number].copy()
     for collectives in run.collectives:
@@ -225,8 +205,6 @@ def _find_longest_gaps(
     run: Run, windows: Windows, budget: TimeBudget, verdict: Verdict, column: int
 ) -> list[tuple[int, int]]:
     """Return the longest gap of a rank's GPU in each step in which it is late, in its own trace's time."""
-    import numpy as np
-
     ends = run.ranks[run.main.group.ranks[column]].end[run.main.group.kernels[:, column]]
     late = verdict.late_ns[:, column]
     steps = [step for step in np.argsort(-late, kind="stable")[:_MAX_DELAYS_READ] if late[step] > 0]
@@ -238,7 +216,5 @@ def _find_longest_gaps(
 
 
 def _stack_columns(columns: Sequence[Ints]) -> Table:
-    import numpy as np
-
     table: Table = np.column_stack(columns)
     return table

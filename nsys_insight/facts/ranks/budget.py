@@ -1,23 +1,46 @@
-"""Where the time of a rank goes: work, waiting for others, transfer, or idle; and what its host does meanwhile."""
+"""Where the time of a rank goes: work, waiting for others, transfer, or idle; and what its host does in a step."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.intervals import Intervals
-from nsys_insight.ingest.catalogs import use_catalog
-from nsys_insight.paths import read_query
-from nsys_insight.sql.parameters import bind
-from nsys_insight.sql.rows import insert_rows
+from nsys_insight.facts.ranks.rank import use_rank
+from nsys_insight.facts.reading import read_columns
+from nsys_insight.sql.rows import fetch_rows, insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Rank
 
 # A call or an NVTX range explains the idle time if the thread was in it for this share of the time.
 _MAJORITY = 0.5
+# A long call is a wait for the GPU if the GPU is occupied for this share of it: the queue of launches is full.
+_OCCUPIED_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class HostTime:
+    """The host's time in each step, in ns: from its first launch call to the next one's, and how much of it it works.
+
+    `launch_call` is the median duration of its launch calls, in ns.
+    """
+
+    starts: Ints
+    ends: Ints
+    working: Ints
+    launch_call: int
+
+
+class Stretch(NamedTuple):
+    """The longest time of a step in which no launching thread is in a CUDA call, in ns, and what it launches next."""
+
+    length: int
+    next_operation: str | None
 
 
 class TimeBudget:
@@ -48,10 +71,57 @@ class TimeBudget:
 
 
 def _unite(intervals: Intervals, times: tuple[Ints, Ints]) -> Intervals:
-    import numpy as np
-
     starts, ends = times
     return Intervals.make_disjoint(np.concatenate((intervals.start, starts)), np.concatenate((intervals.end, ends)))
+
+
+def measure_host(context: Context, rank: Rank, occupied: Intervals, edges: tuple[Ints, Ints]) -> HostTime | None:
+    """Measure how long a host works in each step; None where the trace lacks its calls.
+
+    A host that keeps ahead of its GPU works in a step at another time than the GPU. So its steps are counted from
+    launch call to launch call of the same collectives, and the time in which it waits for the GPU is left out.
+
+    Args:
+        context: The traces.
+        rank: The rank.
+        occupied: When its GPU works or communicates.
+        edges: The indices of the NCCL kernels that end the step before, and this step.
+    """
+    with use_rank(context, rank, "launched", "blocked") as statements:
+        calls, blocked = (
+            read_columns(context.connection, f"FROM ({statement}) ORDER BY start_ns") for statement in statements
+        )
+    rows = np.searchsorted(calls["start_ns"], rank.start)
+    if not len(calls["start_ns"]) or not np.array_equal(
+        calls["start_ns"][np.minimum(rows, len(calls["start_ns"]) - 1)], rank.start
+    ):
+        return None
+    call_times = calls["called_ns"][rows].astype(np.int64)
+    start, end = blocked["start_ns"].astype(np.int64), blocked["end_ns"].astype(np.int64)
+    is_busy = occupied.measure_within(start, end) >= _OCCUPIED_SHARE * (end - start)
+    is_wait = blocked["is_wait"].astype(bool) | is_busy
+    waits = Intervals.make_disjoint(start[is_wait], end[is_wait])
+    starts, ends = (call_times[kernels] for kernels in edges)
+    working = ends - starts - waits.measure_within(starts, ends)
+    return HostTime(starts, ends, working, int(np.median(calls["call_ns"])))
+
+
+def find_stretches(context: Context, rank: Rank, host: HostTime) -> list[Stretch]:
+    """Find the longest stretch outside of CUDA calls in each step of a host."""
+    with use_rank(context, rank, "calls_in_order") as (statement,):
+        rows = fetch_rows(context.connection, statement)
+    if not rows:
+        return []
+    start, end = (np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("start_ns", "end_ns"))
+    calls = Intervals.make_disjoint(start, end)
+    stretches = []
+    for first, last in zip(host.starts, host.ends, strict=True):
+        gaps = calls.find_gaps(int(first), int(last))
+        if gaps:
+            following = rows[int(np.searchsorted(start, gaps[0][1])) :]
+            operation = next((row.what for row in following if row.what is not None), None)
+            stretches.append(Stretch(gaps[0][1] - gaps[0][0], operation))
+    return stretches
 
 
 def find_host_activity(context: Context, rank: Rank, gaps: Sequence[tuple[int, int]]) -> tuple[str | None, str | None]:
@@ -62,16 +132,13 @@ def find_host_activity(context: Context, rank: Rank, gaps: Sequence[tuple[int, i
         NVTX range. None where it is unknown.
     """
     connection = context.connection
-    values = {"process": rank.process_id, "gpu": rank.gpu_id}
-    statements = {name: bind(read_query(f"facts/ranks/{name}"), values) for name in ("gaps", "calls", "ranges")}
-    context.for_trace(context.catalogs[rank.trace]).prepare(*statements.values())
-    with use_catalog(connection, context.catalogs[rank.trace]):
+    with use_rank(context, rank, "gaps", "calls", "ranges") as (find_threads, *what_they_did):
         connection.execute("CREATE OR REPLACE TABLE internal.rank_gaps (gap BIGINT, start_ns BIGINT, end_ns BIGINT)")
         rows = [{"gap": number, "start_ns": start, "end_ns": end} for number, (start, end) in enumerate(gaps)]
         insert_rows(connection, "internal.rank_gaps", rows)
-        connection.execute(statements["gaps"])
+        connection.execute(find_threads)
         total = connection.execute("SELECT sum(end_ns - start_ns)::BIGINT FROM internal.rank_threads").fetchall()[0][0]
-        calls, ranges = (connection.execute(statements[name]).fetchall() for name in ("calls", "ranges"))
+        calls, ranges = (connection.execute(statement).fetchall() for statement in what_they_did)
         connection.execute("DROP TABLE internal.rank_gaps; DROP TABLE internal.rank_threads")
     if not total:
         return None, None

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from nsys_insight.facts.arrays import Ints, np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
-
-    Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 # Fit a drift only to at least this number of collectives, and accept it only if the error falls to this share.
 _MIN_FOR_DRIFT, _MAX_ERROR_RATIO = 20, 0.5
@@ -33,8 +32,6 @@ class Clock(NamedTuple):
 
     def apply(self, times: Ints) -> Ints:
         """Convert times to the run's clock."""
-        import numpy as np
-
         if not self.offset and not self.drift:
             return times
         late = np.rint(self.offset + self.drift * (times - self.since)).astype(np.int64)
@@ -50,8 +47,6 @@ class Clock(NamedTuple):
 
 def fit(reference: Ints, other: Ints) -> Clock:
     """Fit the clock of `other` to that of `reference`, from the times of the same ends on both clocks."""
-    import numpy as np
-
     differences = (other - reference).astype(np.float64)
     since = float(other[0])
     offset = float(np.median(differences))
@@ -94,15 +89,11 @@ def align_clocks(links: Links, first: int) -> dict[int, Clock]:
 
 
 def _residual_error(residuals: Any) -> float:
-    import numpy as np
-
     return float(np.quantile(np.abs(residuals), ERROR_QUANTILE)) if len(residuals) else 0.0
 
 
 def _fit_line(times: Any, differences: Any) -> tuple[float, float]:
     """Fit a straight line twice. The second fit leaves out the 10% of the values farthest from the first line."""
-    import numpy as np
-
     if not times[-1] > times[0]:
         return 0.0, float(np.median(differences))
     slope, first = np.polyfit(times, differences, 1)

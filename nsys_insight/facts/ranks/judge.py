@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.arrays import Ints, np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
-
-    from nsys_insight.facts.ranks.rank import Ints
 
     Table = np.ndarray[Any, np.dtype[np.int64]]  # a row for each step, a column for each rank
 
@@ -60,8 +58,6 @@ def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verd
     All ranks begin and end a step together. A late rank takes longer for the rest of the step, and communicates less by
     the same amount. That amount is the delay.
     """
-    import numpy as np
-
     steps, ranks = waiting.shape
     floor = np.maximum(max(FLOOR_NS, ERROR_FACTOR * error_ns), FLOOR_SHARE * wall.mean(axis=1))
     even = Verdict("even", [], np.zeros_like(waiting))
@@ -103,8 +99,6 @@ def limit_to_hosts(verdict: Verdict, wall: Table, hosts: Sequence[Ints | None]) 
         wall: The length of each step on each rank.
         hosts: How long the host of each rank works in each step; None where that is unknown.
     """
-    import numpy as np
-
     is_late = np.isin(np.arange(len(hosts)), verdict.late_columns)
     other_hosts = [
         float(np.median(host)) for host, late in zip(hosts, is_late, strict=True)
@@ -131,16 +125,12 @@ def limit_to_hosts(verdict: Verdict, wall: Table, hosts: Sequence[Ints | None]) 
 
 def _shortfall(times: Table, late: Table) -> Table:
     """Return how much less each rank has than any rank that is not late; negative if it has more than one of them."""
-    import numpy as np
-
     shortfall: Table = np.delete(times, late, axis=1).min(axis=1)[:, None] - times
     return shortfall
 
 
 def explain_delay(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
     """Compare a late rank with the ranks that are not late, in the steps in which it is late."""
-    import numpy as np
-
     steps = np.flatnonzero(verdict.late_ns[:, rank])
     other_ranks = [other for other in range(busy.shape[1]) if other != rank]
     if verdict.kind == "late":

@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.ranks.clocks import fit
 from nsys_insight.facts.ranks.rank import SYNCHRONIZING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Rank
 
 # Two ranks need at least this number of common collectives, and this share of them has to overlap in time.
 MIN_COMMON, _MIN_OVERLAP = 3, 0.9
@@ -67,8 +66,6 @@ class Group:
     @property
     def complete_rows(self) -> Ints:
         """Return the rows of the collectives that all ranks have."""
-        import numpy as np
-
         rows: Ints = np.flatnonzero((self.kernels >= 0).all(axis=1))
         return rows
 
@@ -92,8 +89,6 @@ def match_groups(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> l
 def _match_group(
     name: str, ranks: Sequence[Rank], numbers: list[int], trace_starts: Sequence[int | None]
 ) -> Group | None:
-    import numpy as np
-
     kernels = {number: ranks[number].find_collectives(name) for number in numbers}
     sequences = {number: _build_sequence(ranks[number], kernels[number]) for number in numbers}
     longest = max(numbers, key=lambda number: len(kernels[number]))
@@ -122,8 +117,6 @@ def _match_group(
 
 
 def _build_sequence(rank: Rank, kernels: Ints) -> _Sequence:
-    import numpy as np
-
     operations = [rank.operation[kernel] for kernel in kernels]
     return _Sequence(
         rank.trace,
@@ -150,8 +143,6 @@ def _cut_to_overlap(reference: _Sequence, other: _Sequence, shift: int) -> tuple
 
 def _find_shift_on_one_clock(reference: _Sequence, other: _Sequence) -> int | None:
     """Find the row of the reference at which `other` begins: the row that ends when its first few collectives do."""
-    import numpy as np
-
     ends = other.end[: 4 * MIN_COMMON]
     nearest = np.clip(np.searchsorted(reference.end, ends), 1, len(reference) - 1)
     nearest -= np.abs(reference.end[nearest - 1] - ends) <= np.abs(reference.end[nearest] - ends)
@@ -183,8 +174,6 @@ def _find_shift(reference: _Sequence, other: _Sequence, start_offset: int | None
 
 def _select_shifts(reference: _Sequence, other: _Sequence, start_offset: int) -> list[int]:
     """Select the shifts that may be right by a straight line through the ends, which is quick to fit."""
-    import numpy as np
-
     rough = []
     reference_kinds, other_kinds = _number_collectives(reference, other)
     has_all_sizes = bool((reference.size >= 0).all() and (other.size >= 0).all())
@@ -215,8 +204,6 @@ def _select_shifts(reference: _Sequence, other: _Sequence, start_offset: int) ->
 
 def _number_collectives(reference: _Sequence, other: _Sequence) -> tuple[Ints, Ints]:
     """Assign a number to each kind of collective: operation and size, or only the operation if a size is unknown."""
-    import numpy as np
-
     sizes = np.concatenate((reference.size, other.size))
     pairs = np.column_stack(
         (np.concatenate((reference.operation, other.operation)), sizes if (sizes >= 0).all() else 0 * sizes)
@@ -227,8 +214,6 @@ def _number_collectives(reference: _Sequence, other: _Sequence) -> tuple[Ints, I
 
 def _has_same_calls(reference: _Sequence, other: _Sequence) -> bool:
     """Return whether operations and known sizes are equal."""
-    import numpy as np
-
     has_sizes = (reference.size >= 0) & (other.size >= 0)
     return bool(
         len(reference) >= MIN_COMMON
@@ -239,8 +224,6 @@ def _has_same_calls(reference: _Sequence, other: _Sequence) -> bool:
 
 def _has_plausible_times(reference: _Sequence, other: _Sequence, shift: int, *, is_named: bool) -> bool:
     """Return whether the times confirm a match: both ranks are in each collective at the same time."""
-    import numpy as np
-
     first, second = _cut_to_overlap(reference, other, shift)
     has_enough = np.count_nonzero(first.is_synchronizing) >= MIN_COMMON
     is_fitted = first.is_synchronizing if has_enough else np.ones(len(first), dtype=bool)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.ingest.catalogs import use_catalog
 from nsys_insight.sql.rows import fetch_rows
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.context import Context
     from nsys_insight.facts.ranks.clocks import Clock
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Rank
 
 # At least this share of the messages between ranks with traces has to match; otherwise none is matched.
 _MIN_MATCHED = 0.9
@@ -80,8 +81,6 @@ def match_messages(
         numbers: Their numbers.
         clocks: Conversion of each trace's time to the run's time.
     """
-    import numpy as np
-
     sides_by_communicator, stated_ranks = _read_messages(context, ranks, clocks)
     times = {
         index: (clocks[rank.trace].apply(rank.start), clocks[rank.trace].apply(rank.end))
@@ -194,8 +193,6 @@ def _find_shift(
     sends: _Side, receives: _Side, sender_times: tuple[Ints, Ints], receiver_times: tuple[Ints, Ints]
 ) -> int | None:
     """Return the number of sends before the first message in both captures; None if no shift is plausible."""
-    import numpy as np
-
     if not sends.kernel or not receives.kernel:
         return None
     send_kernels, receive_kernels = np.array(sends.kernel), np.array(receives.kernel)

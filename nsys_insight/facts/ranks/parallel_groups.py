@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.ranks.matching import Group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Rank
 
 # This share of the shared collectives has to show the same distance between two groups, and this share of the matched
 # collectives has to have the same operation.
@@ -46,8 +47,6 @@ def merge_parallel_groups(ranks: Sequence[Rank], groups: Sequence[Group]) -> Mer
     Returns:
         The merged groups; None if no other group does the same as the first one.
     """
-    import numpy as np
-
     first_rows = _find_parallel(ranks, groups, groups[0])
     if len(first_rows) == 1:
         return None
@@ -117,8 +116,6 @@ def _find_distance(groups: Sequence[Group], group: Group, other: Group) -> int |
 
 def _find_rows_after(link: Group, group: Group) -> Ints | None:
     """Return the row of a group after each collective of a link on a rank that is in both; None without such a rank."""
-    import numpy as np
-
     number = next((number for number in link.ranks if number in group.ranks), None)
     if number is None:
         return None
@@ -148,8 +145,6 @@ def _read_operation(ranks: Sequence[Rank], group: Group, row: int) -> str:
 
 def _merge(groups: Sequence[Group], first_rows: dict[str, int]) -> Group:
     """Put the tables of some groups next to each other, each beginning at its row."""
-    import numpy as np
-
     merged = [group for group in groups if group.name in first_rows]
     length = max(first_rows[group.name] + len(group.kernels) for group in merged)
     columns = []

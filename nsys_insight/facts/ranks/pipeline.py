@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.ranks.judge import (
     ERROR_FACTOR,
     EXPLAINED_SHARE,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.ranks.judge import Table
     from nsys_insight.facts.ranks.messages import Message, Messages
-    from nsys_insight.facts.ranks.rank import Ints, Rank
+    from nsys_insight.facts.ranks.rank import Rank
 
 # Messages are relevant if they take at least this share of the steps.
 _MIN_MESSAGE_SHARE = 0.01
@@ -68,8 +69,6 @@ class Pipeline:
 
 def measure_bubble(wall: Table, waiting: Table, late: Table) -> float:
     """Return the share of the usual step that a rank waits, averaged over ranks; only steps without a late rank."""
-    import numpy as np
-
     is_usual = ~late.any(axis=1)
     return float(np.median(waiting[is_usual], axis=0).mean() / np.median(wall[is_usual]))
 
@@ -98,8 +97,6 @@ def find_pipeline(messages: Messages, ranks: Sequence[Rank], edges: Mapping[int,
         ranks: The ranks.
         edges: Starts and ends of the steps, by rank, each in its own trace's time.
     """
-    import numpy as np
-
     first_messages: dict[tuple[int, int], dict[int, tuple[int, Message]]] = defaultdict(dict)
     counts: Counter[tuple[int, int, int]] = Counter()
     exchanges: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -175,8 +172,6 @@ def _count_row(head: int, next_rank: Mapping[int, int]) -> int:
 
 def judge_against_other_steps(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verdict:
     """Find late ranks by comparison with their own usual time: extra time of a late rank makes the step longer."""
-    import numpy as np
-
     even = Verdict("even", [], np.zeros_like(waiting))
     if len(wall) < 3 or wall.shape[1] < 2:
         return even
@@ -205,8 +200,6 @@ def judge_against_other_steps(wall: Table, waiting: Table, transfer: Table, erro
 
 def explain_delay_against_other_steps(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
     """Compare the steps in which a rank is late with its other steps."""
-    import numpy as np
-
     is_late = verdict.late_ns[:, rank] > 0
     usual_busy, usual_idle = (float(np.median(times[~is_late, rank])) for times in (busy, idle))
     more_busy_ns, more_idle_ns = (

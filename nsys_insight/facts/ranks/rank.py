@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.ingest.catalogs import use_catalog
+from nsys_insight.paths import read_query
+from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
+    from collections.abc import Iterator, Sequence
 
     from nsys_insight.facts.context import Context
 
-    Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 # Collectives that all ranks leave together: no rank has the result before every rank has sent its share.
 SYNCHRONIZING = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll", "MPI_Barrier"})
@@ -48,8 +49,6 @@ class Rank:
 
     def find_collectives(self, group: str) -> Ints:
         """Return the indices of the kernels that are collectives of a communicator."""
-        import numpy as np
-
         indices = [
             index for index, (name, operation) in enumerate(zip(self.group, self.operation, strict=True))
             if name == group and operation not in POINT_TO_POINT
@@ -57,10 +56,19 @@ class Rank:
         return np.array(indices, dtype=np.int64)
 
 
+@contextmanager
+def use_rank(context: Context, rank: Rank, *names: str) -> Iterator[list[str]]:
+    """Make the trace of a rank the default in a block. Yield statements of this folder, for its process and GPU."""
+    values = {"process": rank.process_id, "gpu": rank.gpu_id}
+    statements = [bind(read_query(f"facts/ranks/{name}"), values) for name in names]
+    catalog = context.catalogs[rank.trace]
+    context.for_trace(catalog).prepare(*statements)
+    with use_catalog(context.connection, catalog):
+        yield statements
+
+
 def build_ranks(trace: int, rows: list[Any]) -> list[Rank]:
     """Build the ranks of a trace from rows of `_rank_collectives`."""
-    import numpy as np
-
     kernels_by_gpu: dict[tuple[int, int, int], list[Any]] = {}
     for row in rows:
         kernels_by_gpu.setdefault((row.process_id, row.device_id, row.gpu_id), []).append(row)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.arrays import Flags, Ints, np
 from nsys_insight.facts.ranks.clocks import ERROR_QUANTILE, Clock, align_clocks
 from nsys_insight.facts.ranks.matching import match_groups
 from nsys_insight.facts.ranks.parallel_groups import merge_parallel_groups
@@ -14,13 +15,8 @@ from nsys_insight.facts.ranks.rank import SYNCHRONIZING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-
     from nsys_insight.facts.ranks.matching import Group
-    from nsys_insight.facts.ranks.rank import Ints, Rank
-
-    Times = np.ndarray[Any, np.dtype[np.int64]]
-    Flags = np.ndarray[Any, np.dtype[np.bool_]]
+    from nsys_insight.facts.ranks.rank import Rank
 
 
 # The main communicator has at least this number of collectives. They span at least this share of the longest span of
@@ -37,9 +33,9 @@ class Collectives:
     """
 
     group: Group
-    start: Times
-    end: Times
-    waiting: Times
+    start: Ints
+    end: Ints
+    waiting: Ints
     is_complete: Flags
 
 
@@ -66,8 +62,6 @@ class Run:
 
 def align_run(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> Run | None:
     """Match the collectives of ranks and put them on one clock; None if no two ranks share a collective."""
-    import numpy as np
-
     groups = match_groups(ranks, trace_starts)
     spans = {group.name: _measure_span(ranks, group) for group in groups}
     longest = max(spans.values(), default=0)
@@ -127,8 +121,6 @@ class _SharedCollectives:
 
     def common_ends(self, reference: int, other: int) -> tuple[Ints, Ints]:
         """Return the ends that two traces both have, from the pair of ranks with the most."""
-        import numpy as np
-
         best: tuple[Ints, Ints] = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         reference_columns, other_columns = self._columns[reference], self._columns[other]
         for index in sorted(reference_columns.keys() & other_columns.keys()):
@@ -145,8 +137,6 @@ class _SharedCollectives:
 
 def _find_synchronizing(ranks: Sequence[Rank], group: Group) -> Flags:
     """Return which collectives of a group all ranks leave together."""
-    import numpy as np
-
     columns = (group.kernels >= 0).argmax(axis=1)  # a rank that has the collective
     rows = range(len(group.kernels))
     operations = (ranks[group.ranks[columns[row]]].operation[group.kernels[row, columns[row]]] for row in rows)
@@ -154,8 +144,6 @@ def _find_synchronizing(ranks: Sequence[Rank], group: Group) -> Flags:
 
 
 def _apply_clocks(ranks: Sequence[Rank], group: Group, clocks: dict[int, Clock]) -> Collectives:
-    import numpy as np
-
     start, end = np.zeros_like(group.kernels), np.zeros_like(group.kernels)
     for column, number in enumerate(group.ranks):
         rank, kernels = ranks[number], group.kernels[:, column]
@@ -170,8 +158,6 @@ def _apply_clocks(ranks: Sequence[Rank], group: Group, clocks: dict[int, Clock])
 
 def _measure_error(ranks: Sequence[Rank], collectives: Collectives) -> float:
     """Return how far apart the ends of a collective are on the aligned clocks, in ns."""
-    import numpy as np
-
     rows = np.flatnonzero(collectives.is_complete)
     synchronizing = rows[_find_synchronizing(ranks, collectives.group)[rows]]
     ends = collectives.end[synchronizing if len(synchronizing) else rows]

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.arrays import np
 from nsys_insight.facts.ranks.matching import MIN_COMMON, subtract_starts
 from nsys_insight.facts.ranks.pipeline import measure_bubble
 from nsys_insight.facts.ranks.rank import POINT_TO_POINT
@@ -111,8 +112,6 @@ def summarize_pipeline(
     `numbers` are the ranks of the columns. `times` has, for each step and rank in ns: step time, busy time, waiting
     time, and delay.
     """
-    import numpy as np
-
     wall, busy, waiting, late = times
     if stages is None:
         return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.ranks.matching import subtract_starts
 from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
@@ -16,11 +17,10 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.facts.rank_numbers import RankNumbering
-    from nsys_insight.facts.ranks.budget import TimeBudget
-    from nsys_insight.facts.ranks.host import HostTime
+    from nsys_insight.facts.ranks.budget import HostTime, TimeBudget
     from nsys_insight.facts.ranks.judge import Delay, Verdict
     from nsys_insight.facts.ranks.messages import Messages
-    from nsys_insight.facts.ranks.rank import Ints, Location, Rank
+    from nsys_insight.facts.ranks.rank import Location, Rank
     from nsys_insight.facts.ranks.run import Collectives, Run
 
 
@@ -88,8 +88,6 @@ class Writer:
         hosts: Sequence[HostTime | None],
     ) -> None:  # fmt: skip
         """Write where the time of each rank goes in each step."""
-        import numpy as np
-
         for column, (rank, budget, host) in enumerate(zip(run.main.group.ranks, budgets, hosts, strict=True)):
             starts = run.main.end[windows.first, column]
             trace_starts = run.ranks[rank].end[run.main.group.kernels[windows.first, column]]
@@ -103,8 +101,6 @@ class Writer:
 
     def write_collectives(self, run: Run, windows: Windows) -> None:
         """Write the collectives of all groups, and when each rank arrived."""
-        import numpy as np
-
         first = 0
         for collectives in run.collectives:
             rows = run.main_rows.get(collectives.group.name) if windows.unit == "step" else None
@@ -114,8 +110,6 @@ class Writer:
 
     def write_messages(self, run: Run, messages: Messages) -> None:
         """Write the matched messages."""
-        import numpy as np
-
         if not messages.matches:
             return
         times = {
@@ -138,8 +132,6 @@ class Writer:
 
     def _write_group(self, run: Run, collectives: Collectives, steps: Ints | None, first: int) -> None:
         """Write the collectives of a group. `first` is the number of its first collective."""
-        import numpy as np
-
         group, has_kernel = collectives.group, collectives.group.kernels >= 0
         ranks = [run.ranks[index] for index in group.ranks]
         rows = np.arange(len(collectives.is_complete))

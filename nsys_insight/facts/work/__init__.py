@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.reading import read_columns
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.intervals import Ints
 
     Columns = dict[str, Ints]
 
@@ -64,7 +64,6 @@ def _cut_all(connection: duckdb.DuckDBPyConnection, statements: dict[str, str]) 
 
 def _cut_batch(connection: duckdb.DuckDBPyConnection, statements: dict[str, str], start: int, end: int) -> None:
     """Cut the gaps that begin between two positions, and add their pieces and samples to the facts."""
-    import numpy as np
 
     def read_rows(name: str) -> Columns:
         statement = f"FROM ({statements[name]}\n) WHERE line_start < {end} AND line_end > {start}"

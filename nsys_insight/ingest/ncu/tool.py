@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import sys
 from pathlib import Path
 
 from nsys_insight.errors import ToolError, TraceError
@@ -12,16 +10,14 @@ from nsys_insight.extras import write_install_command
 from nsys_insight.ingest.ncu import report_blocks, report_reader
 from nsys_insight.ingest.ncu.pages import Launch, merge_launches, parse
 from nsys_insight.paths import expand_home
-from nsys_insight.programs import run_visibly
+from nsys_insight.programs import find_in_folder, find_tool, run_visibly
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU"
-
-_EXECUTABLE = "ncu.exe" if sys.platform == "win32" else "ncu"
 _INSTALL_FOLDERS = (
     "/opt/nvidia/nsight-compute/*",
-    "/usr/local/cuda*/bin",
-    "/usr/local/cuda*/nsight-compute*",
     "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute",
+    "/usr/local/cuda*/nsight-compute*",
+    "/usr/local/cuda*/bin",
     r"C:\Program Files\NVIDIA Corporation\Nsight Compute *",
     "/Applications/NVIDIA Nsight Compute*.app/Contents/MacOS",
 )
@@ -34,30 +30,22 @@ def find_newest_ncu() -> Path:
     Raises:
         ToolError: ncu is not installed, or the variable does not name an ncu.
     """
-    import glob
-    import shutil
-
     configured_path = os.environ.get(NCU_VARIABLE)
     if configured_path:
         path = expand_home(configured_path)
-        path = path / _EXECUTABLE if path.is_dir() else path
-        if os.access(path, os.X_OK):
-            return path
+        tool = find_in_folder("ncu", path) if path.is_dir() else path
+        if tool and os.access(tool, os.X_OK):
+            return tool
         raise ToolError(
             f"${NCU_VARIABLE} is {configured_path}, which is not an ncu", "set it to the ncu executable or its folder"
         )
-    on_path = shutil.which("ncu")
-    if on_path:
-        return Path(on_path)
-    candidates = [Path(folder) / _EXECUTABLE for pattern in _INSTALL_FOLDERS for folder in glob.glob(pattern)]  # noqa: PTH207 (absolute)
-    runnable = [path for path in candidates if os.access(path, os.X_OK)]
-    if not runnable:
+    if not (newest_tool := find_tool("ncu", _INSTALL_FOLDERS)):
         raise ToolError(
             "ncu not found on the PATH or in the usual install folders",
             f"a .ncu-rep is read without it after: {write_install_command('ncu')}; or where ncu is: ncu --import "
             f"FILE.ncu-rep --csv --page raw > FILE.raw.csv (and --page details); or set ${NCU_VARIABLE}",
         )
-    return max(runnable, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
+    return newest_tool
 
 
 def read_pages(report: Path) -> list[Launch]:
