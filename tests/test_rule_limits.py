@@ -729,6 +729,63 @@ def write_value(value):
             [{"avg_ns": 19_999}, {"step_busy_pct": 74}, {"half_flop_per_s": 260e12}],
         ),
         (
+            "Large tensors are joined, which copies all of them",
+            {"calls": 4, "avg_ns": 20_000, "construct_pct": 10},
+            [
+                {"avg_ns": 19_999},
+                {"construct_pct": 9.9},
+                {"counts": {"bits taken out of packed integers": 2}},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            # Small tensors are, for example, the halves of a rotary embedding.
+            "Tensors are joined before each attention call, which copies all of them",
+            {
+                "construct_calls": 8, "avg_ns": 20_000, "construct_pct": 5, "after": "fused attention",
+                "counts": {"fused attention": 4},
+            },
+            [
+                {"avg_ns": 19_999},
+                {"construct_pct": 4.9},
+                {"construct_calls": 9},
+                {"after": "softmax"},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Rows are gathered before layers that may treat each row by itself",
+            {
+                "calls": 4, "construct_calls": 4, "avg_ns": 20_000, "total_ns": 80_000, "step_pct": 10,
+                "after": PRODUCT, "constructs": [PRODUCT], "times": {PRODUCT: 16_000},
+                "counts": {"activation function": 4, "PyTorch reduction": 4},
+            },
+            # An embedding; a gather and no layer after it; the tokens of experts; training.
+            [
+                {"avg_ns": 19_999},
+                {"step_pct": 9.9},
+                {"after": "PyTorch reduction"},
+                {"counts": {"activation function": 3, "PyTorch reduction": 4}},
+                {"counts": {"activation function": 4, "PyTorch reduction": 3}},
+                {"times": {PRODUCT: 15_999}},
+                {"constructs": [PRODUCT, "top-k selection"]},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Weights are normalized again in each step, without training",
+            {"construct_calls": 2, "constructs": ["weight normalization"]},
+            [
+                {"construct_calls": 1},
+                {"constructs": ["weight normalization", "gradient of weight normalization"]},
+                {"constructs": ["weight normalization", "operation over a list of tensors"]},
+                {"has_steps": False},
+            ],
+        ),
+        (
             "Buffers are broadcast in each step",
             {"calls": 1, "has_backward": True, "steps_pct": 80, "counts": {"NCCL all-reduce": 1}},
             # In inference, a broadcast sends what one rank has drawn.
