@@ -328,7 +328,7 @@ def test_a_wait_after_each_launch(waits, launches, is_found, run_rule):
     totals = {**TWO_STEPS, "launch_calls": launches}
     call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
     launch = {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": 1, "api_duration_ns": 1,
-              "end_ns": 2}  # fmt: skip
+              "start_ns": 1, "end_ns": 2, "duration_ns": 1}  # fmt: skip
     rows = run_rule("sync-each-launch", waits=in_steps(*waits), _steady_windows=WINDOWS, step_calls=[call],
                     launches=[launch], step_idle=[{"host": "other", "idle_ns": 1}], _step_totals=[totals])  # fmt: skip
     assert [row["waits"] for row in rows] == [len(waits)] * is_found
