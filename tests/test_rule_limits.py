@@ -338,7 +338,7 @@ def test_a_wait_after_each_launch(waits, launches, is_found, run_rule):
     totals = {**TWO_STEPS, "launch_calls": launches}
     call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
     launch = {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": 1, "api_duration_ns": 1,
-              "end_ns": 2}  # fmt: skip
+              "start_ns": 1, "end_ns": 2, "duration_ns": 1}  # fmt: skip
     rows = run_rule("sync-each-launch", waits=in_steps(*waits), _steady_windows=WINDOWS, step_calls=[call],
                     launches=[launch], step_idle=[{"host": "other", "idle_ns": 1}], _step_totals=[totals])  # fmt: skip
     assert [row["waits"] for row in rows] == [len(waits)] * is_found
@@ -396,15 +396,41 @@ def test_many_small_reductions(count, duration_ns, is_found, run_rule):
     assert [(row["collectives"], row["median_ns"]) for row in rows] == [(16, 40_000)] * is_found
 
 
-@pytest.mark.parametrize(("tensors", "is_found"), [(8, True), (7, False)])
-def test_an_optimizer_of_few_tensors(tensors, is_found, run_rule):
-    names = [{"name_id": number, "name": NATIVE.format(operation), "family": "elementwise"}
-             for number, operation in enumerate(("mul", "lerp_scalar", "addcmul_cuda"))]  # fmt: skip
-    operations = [{"loop": 1, "position": number, "kind": "kernel", "name_id": number} for number in range(3)]
+BACKWARD = "void softmax_warp_backward<float, float, float, 4, true, false>(int)"
+FUSED = "void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<float>>(T1)"
+ADAM, AVERAGE, SIGNS = ("mul", "lerp_scalar", "addcmul_cuda"), ("MulFunctor", "Functor_add"), ("MulFunctor", "sign")
+
+
+@pytest.mark.parametrize(
+    ("operations", "tensors", "different", "kernels", "expected"),
+    [
+        (ADAM, 8, 0, [], ("optimizer", 24)),
+        (ADAM, 7, 0, [], None),
+        # With a fused optimizer, it is another update.
+        (ADAM, 8, 0, [FUSED], ("list", 24)),
+        (AVERAGE, 8, 0, [BACKWARD, FUSED], ("list", 16)),
+        # Any update of tensors of several sizes, in a program that trains.
+        (SIGNS, 10, 2, [BACKWARD], ("list", 20)),
+        (SIGNS, 10, 1, [BACKWARD], None),
+        (SIGNS, 10, 2, [], None),
+        (("MulFunctor", "reduce_kernel"), 10, 2, [BACKWARD], None),
+    ],
+)
+def test_updates_of_one_tensor_at_a_time(operations, tensors, different, kernels, *, expected, run_rule):
+    names = [
+        {"name_id": number, "name": NATIVE.format(operation),
+         "family": "reduction" if operation == "reduce_kernel" else "elementwise"}
+        for number, operation in enumerate(operations)
+    ]  # fmt: skip
     loop = {"loop": 1, "depth": 1, "iterations": 2 * tensors, "period_ns": 40_000}
-    rows = run_rule("optimizer-per-parameter", loop_operations=operations, kernel_names=names, loops=[loop],
-                    step_method=[{"step_count": 2}], _step_totals=[STEP])  # fmt: skip
-    assert [(row["tensors"], row["kernels"]) for row in rows] == [(8, 24)] * is_found
+    rows = run_rule(
+        "optimizer-per-parameter", kernel_names=names, loops=[loop], step_method=[{"step_count": 2}],
+        loop_operations=[{"loop": 1, "position": row["name_id"], "kind": "kernel", "name_id": row["name_id"]}
+                         for row in names],
+        loop_iterations=[{"loop": 1, "is_different": number < different} for number in range(2 * tensors)],
+        _steady_shapes=[{"name": name} for name in ["none", *kernels]], _step_totals=[STEP],
+    )  # fmt: skip
+    assert [(row["cure_case"], row["kernels"]) for row in rows] == ([expected] if expected else [])
 
 
 # What the replacements of the catalog of constructs need, as values of an operation of a step.
@@ -597,6 +623,127 @@ def write_value(value):
                 {"step_launches": 49},
                 {"has_backward": True},
                 {"in_graph_pct": 50},
+            ],
+        ),
+        (
+            "Batch normalization computes statistics, although nothing is trained",
+            {
+                "name": "void at::native::batch_norm_collect_statistics_kernel<float>(int)", "calls": 8,
+                "construct_calls": 16, "construct_pct": 1, "constructs": [PRODUCT],
+                "counts": {"elementwise addition to integers": 7},
+            },
+            [
+                {"has_backward": True},
+                {"constructs": ["fused SGD"]},
+                {"counts": {"elementwise addition to integers": 6}},
+                {"counts": {}},  # instance normalization
+                {"name": "void at::native::batch_norm_update_stats(int)"},
+                {"construct_pct": 0.9},
+            ],
+        ),
+        (
+            "Dropout runs, although nothing is trained",
+            {"name": "fused_dropout_kernel_vec<float>(int)", "calls": 2, "constructs": [PRODUCT]},
+            [{"has_backward": True}, {"calls": 1}, {"constructs": ["fused Adam"]}, {"name": "masked_scale(int)"}],
+        ),
+        (
+            "A normalization is written out as mean, variance and elementwise operations",
+            {
+                "construct_calls": 4, "avg_ns": 5_000, "construct_pct": 0.5, "step_busy_pct": 50,
+                "counts": {"PyTorch mean": 4, "PyTorch elementwise operation": 12},
+            },
+            [
+                {"construct_calls": 3},
+                {"avg_ns": 4_999},
+                {"construct_pct": 0.4},
+                {"step_busy_pct": 49},
+                {"counts": {"PyTorch mean": 3, "PyTorch elementwise operation": 12}},
+                {"counts": {"PyTorch mean": 9, "PyTorch elementwise operation": 12}},
+                {"counts": {"PyTorch mean": 4, "PyTorch elementwise operation": 11}},
+            ],
+        ),
+        (
+            "Tables of sines and cosines are computed again for each layer",
+            {"construct_calls": 22, "shapes": 2, "counts": {"fused attention": 12}},
+            [
+                {"construct_calls": 21},
+                {"counts": {"fused attention": 1}},
+                {"counts": {}},  # Fourier features of positions
+                {"shapes": 5},
+                {"in_graph_pct": 50},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Tensors are transposed between convolutions and normalizations of layers",
+            {
+                "name": "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<copy>>(int)",
+                "avg_ns": 20_000, "construct_pct": 5, "step_busy_pct": 60, "calls": 12,
+                "counts": {"layer normalization": 6}, "constructs": ["depthwise or grouped convolution"],
+            },
+            [
+                {"name": "void at::native::vectorized_elementwise_kernel<4, copy>(int)"},  # a cast
+                {"avg_ns": 19_999},
+                {"construct_pct": 4.9},
+                {"step_busy_pct": 59},
+                {"calls": 2},
+                {"counts": {"layer normalization": 6, "fused attention": 6}},
+                {"counts": {"layer normalization": 1}},
+                {"constructs": [PRODUCT]},
+            ],
+        ),
+        (
+            "Depthwise convolutions run in PyTorch's kernel for any filter",
+            {
+                "name": "void at::native::<unnamed>::conv_depthwise2d_forward_kernel_generic<float, int>(T1)",
+                "avg_ns": 500_000, "construct_pct": 10, "step_busy_pct": 50,
+            },
+            [
+                {"name": "void at::native::<unnamed>::conv_depthwise2d_forward_kernel<5, float, int>(T1)"},
+                {"avg_ns": 499_999},
+                {"construct_pct": 9.9},
+                {"step_busy_pct": 49},
+            ],
+        ),
+        (
+            "The softmax of a few long rows runs in one block for each row",
+            {
+                "name": "void cunn_SoftMaxForward<4, float>(int)", "blocks_count": 32, "avg_ns": 30_000,
+                "construct_pct": 2, "step_busy_pct": 50,
+            },
+            [
+                {"name": "void softmax_warp_forward<float>(int)"},
+                {"blocks_count": 33},
+                {"avg_ns": 29_999},
+                {"construct_pct": 1.9},
+                {"step_busy_pct": 49},
+            ],
+        ),
+        (
+            "The prefix sums of a few long rows run in one block for each row, or fewer",
+            {
+                "name": "void at::native::tensor_kernel_scan_innermost_dim<float>(int)", "blocks_count": 32,
+                "avg_ns": 30_000, "step_pct": 2, "step_busy_pct": 50,
+            },
+            [
+                {"name": "void at_cuda_detail::cub::DeviceScanKernel<int>(T1)"},
+                {"blocks_count": 33},
+                {"avg_ns": 29_999},
+                {"step_pct": 1.9},
+                {"step_busy_pct": 49},
+            ],
+        ),
+        (
+            "Rows are added up by index with atomic operations",
+            {"avg_ns": 100_000, "step_pct": 10, "step_busy_pct": 50, "counts": {PRODUCT: 1}},
+            [
+                {"avg_ns": 99_999},
+                {"step_pct": 9.9},
+                {"step_busy_pct": 49},
+                {"has_backward": True},
+                {"counts": {"gather of rows": 1}},
+                {"counts": {"indexing": 1}},
+                {"counts": {"top-k selection": 1}},
             ],
         ),
         (
