@@ -619,7 +619,15 @@ def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(evaluate):
     # 9 kernels of 50 µs per step, of 4 blocks each, on the 132 SMs of an H200.
     finding = evaluate(small_grids)["small-grid"]
     assert finding.recoverable_ns == pytest.approx(9 * 50_000 * (1 - 4 / 132), rel=1e-3)
-    assert "grid 4x1x1 on 132 SMs" in finding.evidence
+    assert finding.evidence.startswith(f"{finding.place}: grid 4x1x1 on 132 SMs")
+
+
+def test_what_the_profiler_need_not_record_is_what_it_recorded(evaluate, diagnose):
+    # The buffers of this trace have no graphs, backtraces or operating system calls.
+    action = evaluate(planted.profiled)["profiler-overhead"].action
+    assert action == "Take the wall time from a run without the profiler."
+    action = findings_by_name(diagnose("decode_graph_node"))["profiler-overhead"].action
+    assert action.endswith("or capture less: --cuda-graph-trace=graph.")
 
 
 def test_a_slow_rank_is_the_one_that_works_longer(evaluate):
@@ -1007,7 +1015,7 @@ def test_findings_of_other_people_s_traces(shared):
     assert findings_by_name(diagnoses["power_iteration"]).keys().isdisjoint({"graph-candidate", "launch-bound"})
     assert diagnoses["cloverleaf"].verdict == "GPU-bound"
     assert [finding.name for finding in diagnoses["cloverleaf"].findings[:2]] == ["sync-each-launch", "copy-bound"]
-    assert {"cpu-work", "copy-bound", "small-grid"} <= findings_by_name(diagnoses["saxpy_mpi"]).keys()
+    assert {"cpu-work", "copy-bound", "one-block"} <= findings_by_name(diagnoses["saxpy_mpi"]).keys()
 
 
 # Output formats ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
 from opening import evaluate_rules, open_trace
-from rule_tables import STEP, open_rules
+from rule_tables import STEP
 from synthetic import Trace
 
 from nsys_insight.model.views import create_macros
@@ -61,17 +61,8 @@ def test_a_growing_cache_is_copied(tmp_path):
     assert "fusion" not in findings
 
 
-@pytest.mark.parametrize(
-    "trace",
-    [
-        # Small tensors, such as the halves of a rotary embedding.
-        decode(4_000),
-        # The gradient of a split tensor.
-        decode(200_000, (ATTENTION_GRADIENT, 200_000)),
-        launch_in_turn((BF16, MS), (JOIN, 20_000)),
-    ],
-)
-def test_other_concatenations_are_no_finding(trace, tmp_path):
+def test_the_gradient_of_a_split_tensor_is_no_finding(tmp_path):
+    trace = decode(200_000, (ATTENTION_GRADIENT, 200_000))
     assert find(trace, tmp_path).keys().isdisjoint({JOINED, JOINED_BEFORE_ATTENTION})
 
 
@@ -98,17 +89,6 @@ def test_weights_are_normalized_in_inference(tmp_path):
     assert {"repeated-sequence", "late-host"} <= set(finding.explains)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        WEIGHT.format("bwd"),
-        "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::TensorListMetadata<(int)4>>(T1)",
-    ],
-)
-def test_weights_change_in_training(other, tmp_path):
-    assert NORMALIZED not in find(synthesize((other, 3_000)), tmp_path)
-
-
 LAYERS = ((GATHER, 500_000), (BF16, 200_000), (ACTIVATION, 200_000), (MAXIMUM, 100_000))
 
 
@@ -118,20 +98,6 @@ def test_rows_are_gathered_before_layers(tmp_path):
     assert finding.recoverable_ns == pytest.approx(0.9 * (4 * 400_000 + 20_000), rel=0.01)
     assert finding.caveat.startswith("each row is gathered once")
     assert "self.pool(x)[neighbors]" in finding.action
-
-
-@pytest.mark.parametrize(
-    "kernels",
-    [
-        # An embedding; a gather and no layer after it; the tokens of experts; training.
-        ((GATHER, 5_000), *LAYERS[1:]),
-        (LAYERS[0], LAYERS[3], LAYERS[1], LAYERS[2]),
-        (*LAYERS, ("void at::native::sbtopk::gatherTopK<float, unsigned int, (int)2, (bool)0>(T1)", 5_000)),
-        (*LAYERS, (NATIVE.format("threshold_backward_kernel"), 100_000)),
-    ],
-)
-def test_other_gathers_are_no_finding(kernels, tmp_path):
-    assert GATHERED not in find(launch_in_turn(*kernels), tmp_path)
 
 
 def train(*, recomputed=0, layers=6, rounds=1, evaluations=0, backward_thread=True):
@@ -238,6 +204,13 @@ CAST = TO_OTHER_LAYOUT.replace("_nocast", "")
 VECTOR_PRODUCT = "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16>(T13, T6, T6)"
 
 
+@pytest.fixture(scope="module")
+def macros():
+    with duckdb.connect() as connection:
+        create_macros(connection, has_constructs=False)
+        yield connection
+
+
 @pytest.mark.parametrize(
     ("name", "reads_one"),
     [
@@ -257,10 +230,8 @@ VECTOR_PRODUCT = "void gemv2T_kernel_val<int, int, float, float, float, float, (
         (BF16, False),
     ],
 )
-def test_which_operations_read_one_array(name, reads_one):
-    with duckdb.connect() as connection:
-        create_macros(connection)
-        assert connection.execute("SELECT reads_one_array(?)", [name]).fetchone() == (reads_one,)
+def test_which_operations_read_one_array(name, reads_one, macros):
+    assert macros.execute("SELECT reads_one_array(?)", [name]).fetchone() == (reads_one,)
 
 
 def iterate(*kernels, times=12):
@@ -282,13 +253,12 @@ SMALL = (SUM_OF_TWO, 1_500)
 CHAIN = (MINUS, 30_000), (SCALED, 20_000), (VECTOR_PRODUCT, 40_000), SMALL
 
 
-def test_an_array_is_computed_in_each_iteration():
-    with open_rules() as run_rule:
-        (row,) = run_rule("invariant-array", **iterate(*CHAIN))
-        assert (row["operations"], row["kernels"]) == (2, "neg_kernel_cuda, MulFunctor")
-        assert row["chain_ns"] == 12 * 50_000
-        # It stays once.
-        assert row["recoverable_ns"] == 11 * 50_000
+def test_an_array_is_computed_in_each_iteration(run_rule):
+    (row,) = run_rule("invariant-array", **iterate(*CHAIN))
+    assert (row["operations"], row["kernels"]) == (2, "neg_kernel_cuda, MulFunctor")
+    assert row["chain_ns"] == 12 * 50_000
+    # It stays once.
+    assert row["recoverable_ns"] == 11 * 50_000
 
 
 @pytest.mark.parametrize(
@@ -306,9 +276,8 @@ def test_an_array_is_computed_in_each_iteration():
         iterate((MINUS, 30_000), (POWER, 30_000)),
     ],
 )
-def test_other_loops_compute_no_array_again(loop):
-    with open_rules() as run_rule:
-        assert not run_rule("invariant-array", **loop)
+def test_other_loops_compute_no_array_again(loop, run_rule):
+    assert not run_rule("invariant-array", **loop)
 
 
 def test_a_loop_in_each_step_is_found_in_a_trace(tmp_path):
@@ -349,11 +318,10 @@ DOT_PRODUCT = "void cub::detail::reduce::DeviceReduceKernel<cub::detail::reduce:
         (DOT_PRODUCT, False),
     ],
 )
-def test_arrays_in_fp64_by_name(name, is_double):
+def test_arrays_in_fp64_by_name(name, is_double, run_rule):
     shape = {"name": name, "total_ns": 600_000, "calls": 2, "avg_ns": 300_000, "kernel_time_pct": 60.0}
-    with open_rules() as run_rule:
-        rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=PEAKS, _step_totals=[STEP])
-        assert [(row["recoverable_ns"], row["saving_low_ns"]) for row in rows] == [(300_000, 120_000)] * is_double
+    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=PEAKS, _step_totals=[STEP])
+    assert [(row["recoverable_ns"], row["saving_low_ns"]) for row in rows] == [(300_000, 120_000)] * is_double
 
 
 @pytest.mark.parametrize(
@@ -365,21 +333,19 @@ def test_arrays_in_fp64_by_name(name, is_double):
         ({"kernel_time_pct": 29.9}, 2, None),
     ],
 )
-def test_arrays_in_fp64_by_time(changes, ratio, share):
+def test_arrays_in_fp64_by_time(changes, ratio, share, run_rule):
     peaks = [{"precision": name, "tflop_per_s": rate} for name, rate in (("fp32", 64.0), ("fp64", 64.0 / ratio))]
     shape = {"name": DOUBLE_FFT, "total_ns": 600_000, "calls": 1, "avg_ns": 600_000, "kernel_time_pct": 60.0, **changes}
-    with open_rules() as run_rule:
-        rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=peaks, _step_totals=[STEP])
-        assert [row["recoverable_ns"] for row in rows] == ([share * 600_000] if share else [])
+    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=peaks, _step_totals=[STEP])
+    assert [row["recoverable_ns"] for row in rows] == ([share * 600_000] if share else [])
 
 
-def test_a_solver_needs_fp64():
+def test_a_solver_needs_fp64(run_rule):
     shapes = [
         {"name": name, "total_ns": 500_000, "calls": 1, "avg_ns": 500_000, "kernel_time_pct": 50.0}
         for name in ("cupy_multiply__float64_float64_float64", DOT_PRODUCT)
     ]
-    with open_rules() as run_rule:
-        assert not run_rule("fp64-arrays", _steady_shapes=shapes, gpu_peaks=PEAKS, _step_totals=[STEP])
+    assert not run_rule("fp64-arrays", _steady_shapes=shapes, gpu_peaks=PEAKS, _step_totals=[STEP])
 
 
 def test_arrays_in_fp64_are_found_in_a_trace_of_cupy(tmp_path):

@@ -149,6 +149,25 @@ class TestRoofline:
         assert (row["compute_pct"] is None) == (precision is None)
         assert ask(path, gemm="64,64,64", precision="fp32")[0]["precision"] == "fp32"
 
+    def test_the_precision_of_a_cutlass_kernel_is_that_of_its_operands(self, trace, path):
+        # Names and operands of cutlass_library 4.2.
+        precisions = {
+            "cutlass_tensorop_bf16_s16816gemm_bf16_s8_128x16_32x3_tn_align16": "fp16",
+            "cutlass_tensorop_s16816gemm_s8_f16_128x16_64x5_tn_align16": "fp16",
+            "cutlass_tensorop_s8_i16832gemm_s8_s4_128x128_128x4_tn_align32": "int8",
+            "cutlass_tensorop_i168256andgemm_b1_128x128_512x5_tn_align128": None,
+            "cutlass3x_sm90_tensorop_gemm_e4m3_bf16_f32_bf16_bf16_sclzr_256x256x64_2x1x1_0_tnn_align16": "fp16",
+            "cutlass3x_sm90_tensorop_gemm_s4_e4m3_f32_e4m3_e4m3_scl_256x128x128_2x1x1_0_tnn_align32": "fp8",
+            "cutlass3x_sm100_tensorop_gemm_f8_f8_f32_bf16_bf16_128x256x128_0x0x1_0_nnn_align16_1sm": "fp8",
+            "cutlass3x_sm100_tensorop_gemm_f4_f6_f32_f16_f16_256x256x128_4x4x1_0_tnt_align128_2sm": "fp8",
+            "cutlass3x_sm100_bstensorop_gemm_ue8m0xe2m1_ue8m0xe2m1_f32_bf16_bf16_256x128x256_4x4x1_0_tnn": "fp4",
+        }
+        for name in precisions:
+            trace.thread().launch(f"void cutlass::device_kernel<{name}>(T1::Params)", runs=1_000)
+        with open_trace(trace.write(path)) as session:
+            rows = session.sql("SELECT name, _precision_by_name(name, family) FROM kernel_names").rows()
+        assert {name.split("<")[1].split(">")[0]: precision for name, precision in rows} == precisions
+
     @pytest.mark.parametrize("size", ["8192,8192", "a,b,c", "", "1,2,3,4"])
     def test_an_invalid_size_is_refused(self, trace, path, size):
         with pytest.raises(UsageError):

@@ -10,6 +10,7 @@ import pytest
 from nsys_insight.diagnose.evaluate import is_relevant
 from nsys_insight.diagnose.findings import ANY, Cure, Finding, read_finding_rules
 from nsys_insight.diagnose.ranking import add_run_findings, rank
+from nsys_insight.diagnose.text import describe_saving
 
 RULES = read_finding_rules()
 # What the time of a finding without a specific cause is lost to.
@@ -28,6 +29,12 @@ def make_finding(name, saving=None, share=None, *, severity="info", **changes):
 def name_tree(findings):
     """Give the names of findings, each with those below it."""
     return {finding.name: [member.name for member in finding.also] for finding in findings}
+
+
+@pytest.mark.parametrize(("low", "text"), [(49, "up to 44.1 µs"), (1_000, "1 µs to 44.1 µs"), (None, "up to 44.1 µs")])
+def test_a_low_end_of_nothing_is_not_printed(low, text):
+    finding = make_finding("some", 44_100, 20.0, saving_low_ns=low)
+    assert describe_saving(finding, "step").startswith(f"{text} per step (")
 
 
 @pytest.mark.parametrize(

@@ -75,20 +75,22 @@ class TestSmallBlocks:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_named"),
+    ("name", "provenance", "is_named"),
     [
-        ("total(float *)", True),
-        ("spin_kernel(long)", False),
-        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", False),
+        ("total(float *)", "hand-written", True),
+        ("void at::native::ctc_loss_backward_collect_gpu_kernel<float, long>(T1)", "PyTorch native", True),
+        ("void gesvdbj_batch_32x16<float, float>(long)", "cuSOLVER", False),
+        ("spin_kernel(long)", "hand-written", False),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "NCCL", False),
     ],
 )
 @pytest.mark.parametrize(("blocks", "is_few"), [(13, True), (14, False)])
-def test_a_kernel_in_few_blocks(name, is_named, blocks, is_few, run_rule):
-    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks."""
+def test_a_kernel_in_few_blocks(name, provenance, is_named, blocks, is_few, run_rule):  # noqa: PLR0917
+    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks; those of libraries cannot."""
     launch = {"name_id": 1, "grid_x": blocks, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
               "blocks_count": blocks, "sm_count": 132, "total_ns": 600_000}  # fmt: skip
     rows = run_rule("one-block", _steady_shapes=[shape(name, blocks=blocks)], launch_shapes=[launch],
-                    kernel_names=[{"name": name, "name_id": 1}], _step_totals=[STEP],
+                    kernel_names=[{"name": name, "name_id": 1, "provenance": provenance}], _step_totals=[STEP],
                     _unified_memory_events=[{"name": "another", "in_kernel_ns": 1}])  # fmt: skip
     assert [row["blocks"] for row in rows] == ([blocks] if is_named and is_few else [])
 
@@ -202,6 +204,14 @@ def test_batch_normalization_gets_faster_in_another_layout_too(run_rule):
     (row,) = run_rule("layout-conversion", _steady_shapes=[convert, norm], _step_totals=[STEP])
     assert (row["conversion_ns"], row["calls"], row["norm_ns"]) == (400_000, 4, 1_200_000)
     assert (row["saving_low_ns"], row["recoverable_ns"]) == (500_000, 1_000_000)
+
+
+def test_the_conversion_with_the_most_time_is_that_of_all_its_launch_shapes(run_rule):
+    two_shapes = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)"
+    one_shape = "void cudnn::ops::nhwcToNchwKernel<__half, __half, float>(T3)"
+    shapes = [*[shape(two_shapes, avg_ns=100_000, total_ns=200_000, calls=2)] * 2, shape(one_shape, avg_ns=300_000)]
+    (row,) = run_rule("layout-conversion", _steady_shapes=shapes, _step_totals=[STEP])
+    assert (row["kernel"], row["place"]) == ("nchwToNhwcKernel", "nchwToNhwcKernel")
 
 
 def test_a_product_with_a_vector_is_bounded_by_its_bytes(run_rule):
@@ -328,7 +338,7 @@ def test_a_wait_after_each_launch(waits, launches, is_found, run_rule):
     totals = {**TWO_STEPS, "launch_calls": launches}
     call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
     launch = {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": 1, "api_duration_ns": 1,
-              "end_ns": 2}  # fmt: skip
+              "start_ns": 1, "end_ns": 2, "duration_ns": 1}  # fmt: skip
     rows = run_rule("sync-each-launch", waits=in_steps(*waits), _steady_windows=WINDOWS, step_calls=[call],
                     launches=[launch], step_idle=[{"host": "other", "idle_ns": 1}], _step_totals=[totals])  # fmt: skip
     assert [row["waits"] for row in rows] == [len(waits)] * is_found
@@ -386,15 +396,41 @@ def test_many_small_reductions(count, duration_ns, is_found, run_rule):
     assert [(row["collectives"], row["median_ns"]) for row in rows] == [(16, 40_000)] * is_found
 
 
-@pytest.mark.parametrize(("tensors", "is_found"), [(8, True), (7, False)])
-def test_an_optimizer_of_few_tensors(tensors, is_found, run_rule):
-    names = [{"name_id": number, "name": NATIVE.format(operation), "family": "elementwise"}
-             for number, operation in enumerate(("mul", "lerp_scalar", "addcmul_cuda"))]  # fmt: skip
-    operations = [{"loop": 1, "position": number, "kind": "kernel", "name_id": number} for number in range(3)]
+BACKWARD = "void softmax_warp_backward<float, float, float, 4, true, false>(int)"
+FUSED = "void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<float>>(T1)"
+ADAM, AVERAGE, SIGNS = ("mul", "lerp_scalar", "addcmul_cuda"), ("MulFunctor", "Functor_add"), ("MulFunctor", "sign")
+
+
+@pytest.mark.parametrize(
+    ("operations", "tensors", "different", "kernels", "expected"),
+    [
+        (ADAM, 8, 0, [], ("optimizer", 24)),
+        (ADAM, 7, 0, [], None),
+        # With a fused optimizer, it is another update.
+        (ADAM, 8, 0, [FUSED], ("list", 24)),
+        (AVERAGE, 8, 0, [BACKWARD, FUSED], ("list", 16)),
+        # Any update of tensors of several sizes, in a program that trains.
+        (SIGNS, 10, 2, [BACKWARD], ("list", 20)),
+        (SIGNS, 10, 1, [BACKWARD], None),
+        (SIGNS, 10, 2, [], None),
+        (("MulFunctor", "reduce_kernel"), 10, 2, [BACKWARD], None),
+    ],
+)
+def test_updates_of_one_tensor_at_a_time(operations, tensors, different, kernels, *, expected, run_rule):
+    names = [
+        {"name_id": number, "name": NATIVE.format(operation),
+         "family": "reduction" if operation == "reduce_kernel" else "elementwise"}
+        for number, operation in enumerate(operations)
+    ]  # fmt: skip
     loop = {"loop": 1, "depth": 1, "iterations": 2 * tensors, "period_ns": 40_000}
-    rows = run_rule("optimizer-per-parameter", loop_operations=operations, kernel_names=names, loops=[loop],
-                    step_method=[{"step_count": 2}], _step_totals=[STEP])  # fmt: skip
-    assert [(row["tensors"], row["kernels"]) for row in rows] == [(8, 24)] * is_found
+    rows = run_rule(
+        "optimizer-per-parameter", kernel_names=names, loops=[loop], step_method=[{"step_count": 2}],
+        loop_operations=[{"loop": 1, "position": row["name_id"], "kind": "kernel", "name_id": row["name_id"]}
+                         for row in names],
+        loop_iterations=[{"loop": 1, "is_different": number < different} for number in range(2 * tensors)],
+        _steady_shapes=[{"name": name} for name in ["none", *kernels]], _step_totals=[STEP],
+    )  # fmt: skip
+    assert [(row["cure_case"], row["kernels"]) for row in rows] == ([expected] if expected else [])
 
 
 # What the replacements of the catalog of constructs need, as values of an operation of a step.
@@ -491,7 +527,10 @@ def write_value(value):
                 "name": MERGE.format("Merge"), "construct_pct": 5, "step_busy_pct": 75,
                 "counts": {"merge sort or sorted search": 20},
             },
-            [{"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")}],
+            [
+                {"name": MERGE.format("Merge").replace("float", "tuple<unsigned long, float>")},
+                {"counts": {"merge sort or sorted search": 20, "conversion of a sparse matrix": 2}},
+            ],
         ),
         (
             "The result of a reduction is read back to the host",
@@ -505,7 +544,10 @@ def write_value(value):
         (
             "Elements are selected into arrays whose size the host must know",
             {"calls": 2, "before": "D2H copy", "read_back_pct": 0, "idle_before_ns": 1},
-            [{"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1}],
+            [
+                {"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1},
+                {"counts": {"addition of rows by index": 1}},
+            ],
         ),
         (
             "Overlapping boxes are suppressed in many small calls",
@@ -581,6 +623,127 @@ def write_value(value):
                 {"step_launches": 49},
                 {"has_backward": True},
                 {"in_graph_pct": 50},
+            ],
+        ),
+        (
+            "Batch normalization computes statistics, although nothing is trained",
+            {
+                "name": "void at::native::batch_norm_collect_statistics_kernel<float>(int)", "calls": 8,
+                "construct_calls": 16, "construct_pct": 1, "constructs": [PRODUCT],
+                "counts": {"elementwise addition to integers": 7},
+            },
+            [
+                {"has_backward": True},
+                {"constructs": ["fused SGD"]},
+                {"counts": {"elementwise addition to integers": 6}},
+                {"counts": {}},  # instance normalization
+                {"name": "void at::native::batch_norm_update_stats(int)"},
+                {"construct_pct": 0.9},
+            ],
+        ),
+        (
+            "Dropout runs, although nothing is trained",
+            {"name": "fused_dropout_kernel_vec<float>(int)", "calls": 2, "constructs": [PRODUCT]},
+            [{"has_backward": True}, {"calls": 1}, {"constructs": ["fused Adam"]}, {"name": "masked_scale(int)"}],
+        ),
+        (
+            "A normalization is written out as mean, variance and elementwise operations",
+            {
+                "construct_calls": 4, "avg_ns": 5_000, "construct_pct": 0.5, "step_busy_pct": 50,
+                "counts": {"PyTorch mean": 4, "PyTorch elementwise operation": 12},
+            },
+            [
+                {"construct_calls": 3},
+                {"avg_ns": 4_999},
+                {"construct_pct": 0.4},
+                {"step_busy_pct": 49},
+                {"counts": {"PyTorch mean": 3, "PyTorch elementwise operation": 12}},
+                {"counts": {"PyTorch mean": 9, "PyTorch elementwise operation": 12}},
+                {"counts": {"PyTorch mean": 4, "PyTorch elementwise operation": 11}},
+            ],
+        ),
+        (
+            "Tables of sines and cosines are computed again for each layer",
+            {"construct_calls": 22, "shapes": 2, "counts": {"fused attention": 12}},
+            [
+                {"construct_calls": 21},
+                {"counts": {"fused attention": 1}},
+                {"counts": {}},  # Fourier features of positions
+                {"shapes": 5},
+                {"in_graph_pct": 50},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Tensors are transposed between convolutions and normalizations of layers",
+            {
+                "name": "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<copy>>(int)",
+                "avg_ns": 20_000, "construct_pct": 5, "step_busy_pct": 60, "calls": 12,
+                "counts": {"layer normalization": 6}, "constructs": ["depthwise or grouped convolution"],
+            },
+            [
+                {"name": "void at::native::vectorized_elementwise_kernel<4, copy>(int)"},  # a cast
+                {"avg_ns": 19_999},
+                {"construct_pct": 4.9},
+                {"step_busy_pct": 59},
+                {"calls": 2},
+                {"counts": {"layer normalization": 6, "fused attention": 6}},
+                {"counts": {"layer normalization": 1}},
+                {"constructs": [PRODUCT]},
+            ],
+        ),
+        (
+            "Depthwise convolutions run in PyTorch's kernel for any filter",
+            {
+                "name": "void at::native::<unnamed>::conv_depthwise2d_forward_kernel_generic<float, int>(T1)",
+                "avg_ns": 500_000, "construct_pct": 10, "step_busy_pct": 50,
+            },
+            [
+                {"name": "void at::native::<unnamed>::conv_depthwise2d_forward_kernel<5, float, int>(T1)"},
+                {"avg_ns": 499_999},
+                {"construct_pct": 9.9},
+                {"step_busy_pct": 49},
+            ],
+        ),
+        (
+            "The softmax of a few long rows runs in one block for each row",
+            {
+                "name": "void cunn_SoftMaxForward<4, float>(int)", "blocks_count": 32, "avg_ns": 30_000,
+                "construct_pct": 2, "step_busy_pct": 50,
+            },
+            [
+                {"name": "void softmax_warp_forward<float>(int)"},
+                {"blocks_count": 33},
+                {"avg_ns": 29_999},
+                {"construct_pct": 1.9},
+                {"step_busy_pct": 49},
+            ],
+        ),
+        (
+            "The prefix sums of a few long rows run in one block for each row, or fewer",
+            {
+                "name": "void at::native::tensor_kernel_scan_innermost_dim<float>(int)", "blocks_count": 32,
+                "avg_ns": 30_000, "step_pct": 2, "step_busy_pct": 50,
+            },
+            [
+                {"name": "void at_cuda_detail::cub::DeviceScanKernel<int>(T1)"},
+                {"blocks_count": 33},
+                {"avg_ns": 29_999},
+                {"step_pct": 1.9},
+                {"step_busy_pct": 49},
+            ],
+        ),
+        (
+            "Rows are added up by index with atomic operations",
+            {"avg_ns": 100_000, "step_pct": 10, "step_busy_pct": 50, "counts": {PRODUCT: 1}},
+            [
+                {"avg_ns": 99_999},
+                {"step_pct": 9.9},
+                {"step_busy_pct": 49},
+                {"has_backward": True},
+                {"counts": {"gather of rows": 1}},
+                {"counts": {"indexing": 1}},
+                {"counts": {"top-k selection": 1}},
             ],
         ),
         (
@@ -713,6 +876,63 @@ def write_value(value):
             [{"avg_ns": 19_999}, {"step_busy_pct": 74}, {"half_flop_per_s": 260e12}],
         ),
         (
+            "Large tensors are joined, which copies all of them",
+            {"calls": 4, "avg_ns": 20_000, "construct_pct": 10},
+            [
+                {"avg_ns": 19_999},
+                {"construct_pct": 9.9},
+                {"counts": {"bits taken out of packed integers": 2}},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            # Small tensors are, for example, the halves of a rotary embedding.
+            "Tensors are joined before each attention call, which copies all of them",
+            {
+                "construct_calls": 8, "avg_ns": 20_000, "construct_pct": 5, "after": "fused attention",
+                "counts": {"fused attention": 4},
+            },
+            [
+                {"avg_ns": 19_999},
+                {"construct_pct": 4.9},
+                {"construct_calls": 9},
+                {"after": "softmax"},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Rows are gathered before layers that may treat each row by itself",
+            {
+                "calls": 4, "construct_calls": 4, "avg_ns": 20_000, "total_ns": 80_000, "step_pct": 10,
+                "after": PRODUCT, "constructs": [PRODUCT], "times": {PRODUCT: 16_000},
+                "counts": {"activation function": 4, "PyTorch reduction": 4},
+            },
+            # An embedding; a gather and no layer after it; the tokens of experts; training.
+            [
+                {"avg_ns": 19_999},
+                {"step_pct": 9.9},
+                {"after": "PyTorch reduction"},
+                {"counts": {"activation function": 3, "PyTorch reduction": 4}},
+                {"counts": {"activation function": 4, "PyTorch reduction": 3}},
+                {"times": {PRODUCT: 15_999}},
+                {"constructs": [PRODUCT, "top-k selection"]},
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Weights are normalized again in each step, without training",
+            {"construct_calls": 2, "constructs": ["weight normalization"]},
+            [
+                {"construct_calls": 1},
+                {"constructs": ["weight normalization", "gradient of weight normalization"]},
+                {"constructs": ["weight normalization", "operation over a list of tensors"]},
+                {"has_steps": False},
+            ],
+        ),
+        (
             "Buffers are broadcast in each step",
             {"calls": 1, "has_backward": True, "steps_pct": 80, "counts": {"NCCL all-reduce": 1}},
             # In inference, a broadcast sends what one rank has drawn.
@@ -762,6 +982,13 @@ def test_repetitions(changes, names, run_rule):
         for name in ("repeated-sequence", "repeated-step")
     }
     assert [name for name in rows if rows[name]] == (names or "").split()
+
+
+@pytest.mark.parametrize(("idle_ns", "is_all"), [(780_000, True), (781_000, False)])
+def test_cpu_work_between_repetitions_belongs_to_them(idle_ns, is_all, run_rule):
+    (row,) = run_rule("repeated-sequence", _repetitions=[REPETITION], _step_totals=[{**STEP, "idle_ns": idle_ns}])
+    assert row["recoverable_ns"] == 390_000
+    assert ("cpu-work" in row["explains"]) is is_all
 
 
 @pytest.mark.parametrize(
@@ -964,7 +1191,9 @@ def test_gaps_after_copies_of_results(changes, read, back_bytes, is_found, run_r
     rows = run_rule("host-stage", _idle_time=[{**gap, **changes}], memcpys=copies, _steady_windows=WINDOWS[:1],
                     _step_totals=[STEP])  # fmt: skip
     expected_ns = 250_000 if back_bytes else 240_000
-    assert [(row["gap_ns"], row["recoverable_ns"]) for row in rows] == [(200_000, expected_ns)] * is_found
+    # Without data that goes back, it is the time in which the host and the GPU take turns.
+    expected = (200_000, expected_ns, "host-stage" if back_bytes else "alternating")
+    assert [(row["gap_ns"], row["recoverable_ns"], row["family"]) for row in rows] == [expected] * is_found
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from nsys_insight.diagnose.findings import (
     list_reports,
     read_finding_rules,
 )  # fmt: skip
-from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice
+from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice, split_names
 from nsys_insight.diagnose.rule_text import GROUPS, write_rule
 from nsys_insight.errors import UsageError
 from nsys_insight.model.views import definitions
@@ -123,6 +123,13 @@ class TestTemplates:
         )
         assert text == "a, 1 µs; b; in all 2"
 
+    def test_names_of_a_list_that_differ_in_their_middle_show_it(self):
+        tail = f", {', '.join(f'(mode_t){number}' for number in range(20, 30))}, EPT<(unsigned int)16>>(T1)"
+        names = [f"void bluestein_fft<(unsigned int){size}{tail}" for size in (256, 128)]
+        text = fill_template(["{kernels}"], {"kernels": [{"name": name} for name in names]}, {"kernels": ["{name}"]})
+        first, second = text.split(", bluestein_fft")
+        assert (first[:18], second[:4]) == ("bluestein_fft<256,", "<128")
+
     def test_an_unknown_column_is_an_error(self):
         with pytest.raises(KeyError):
             fill_template(["{other}"], {})
@@ -196,6 +203,11 @@ class TestCommands:
         result = run_cli("rule", "NSI999")
         assert result.returncode == 2
         assert "no rule is 'NSI999'" in result.stderr
+
+    def test_a_severity_names_no_rules(self):
+        with pytest.raises(UsageError) as refused:
+            split_names(["critical"], "--fail-on")
+        assert refused.value.hint == "nsys-insight rule lists them; NSI stands for all"
 
     def test_diagnose_uses_the_chosen_rules(self, sample):
         result = run_cli("diagnose", sample("churn"), "--select", "NSI2", "--format", "json")

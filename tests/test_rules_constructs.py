@@ -28,6 +28,19 @@ def test_a_rule_fires_on_its_program_and_not_on_cured_ones(name, findings_of):
     ailments.check_rule(name, findings_of)
 
 
+def test_the_idle_time_in_a_saving_is_stated(findings_of):
+    def body(loop, _, pause=20_000):
+        for _ in range(6):
+            loop.launch("cupy_multiply__float32_float32_float32", 10_000, **LARGE)
+            loop.python(pause)
+
+    late, soon = (
+        findings_of(partial(run_steps, partial(body, pause=ns)))["replaceable-construct"] for ns in (20_000, 0)
+    )
+    assert late.recoverable_ns > 60_000 > soon.recoverable_ns
+    assert [" right before them" in finding.evidence for finding in (late, soon)] == [True, False]
+
+
 def memsets():
     def body(loop, _):
         for _ in range(100):

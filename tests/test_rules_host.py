@@ -8,7 +8,7 @@ from pathlib import Path
 import ailments
 import planted
 import pytest
-from ailments import BF16, LARGE, MS, run_steps
+from ailments import BF16, LARGE, MS, NATIVE, run_steps
 from opening import evaluate_rules, open_trace, unpack
 from synthetic import Trace
 
@@ -209,6 +209,11 @@ class TestCompileInLoop:
         assert finding.values["load_steps"] == finding.values["loads"] == 5
         assert "5 calls of cuLibraryLoadData" in finding.evidence
 
+    def test_the_last_step_whose_end_is_not_recorded_is_no_step_without_loads(self, findings_of):
+        finding = findings_of(partial(ailments.loads, steps_with_loads=range(16)))["compile-in-loop"]
+        assert finding.evidence.startswith("15 of 16 steps load code: 15 calls")
+        assert "such a step takes 22 ms on average; the loads" in finding.evidence
+
 
 class TestCheckpointStall:
     @pytest.mark.sweep  # tests/test_rule_limits.py
@@ -346,3 +351,37 @@ def unpack_shared(name):
     if not packed.exists():
         pytest.skip("needs the traces in ../shared")
     return unpack(packed)
+
+
+class TestWorkBetweenOperations:
+    """A host that is late before one operation after another issues too many; one that is late once works too long."""
+
+    @staticmethod
+    def make(*, gaps, python_ns, name=""):
+        def body(loop, _):
+            for number in range(32):
+                if number < gaps:
+                    loop.python(python_ns)
+                loop.launch(name or NATIVE.format("exp_kernel_cuda"), 3_000, **LARGE)
+
+        return run_steps(body)
+
+    @pytest.mark.parametrize(
+        ("changes", "is_spread"),
+        [
+            ({"gaps": 32, "python_ns": 120_000}, True),
+            ({"gaps": 32, "python_ns": 120_000, "name": "advect(float *)"}, False),
+            ({"gaps": 4, "python_ns": 450_000}, False),
+            ({"gaps": 16, "python_ns": 600_000}, False),
+            ({"gaps": 1, "python_ns": 8_000_000}, False),
+        ],
+    )
+    def test_the_cure_is_fewer_operations_where_python_is_late_before_each(self, changes, is_spread, tmp_path):
+        with open_trace(self.make(**changes).trace.write(tmp_path / "trace.sqlite")) as trace:
+            finding = evaluate_rules(trace, ["cpu-work"])["cpu-work"]
+        assert ("one by one" in finding.action) == is_spread
+        assert finding.action.startswith("Python issues operations one by one") == is_spread
+        assert ("it waits for" in finding.evidence) == is_spread
+        if is_spread:
+            assert finding.values["short_gaps"] == pytest.approx(32, abs=1.5)
+            assert finding.values["short_gap_ns"] == pytest.approx(120_000, rel=0.2)

@@ -111,6 +111,28 @@ class TestWaitAfterEachLaunch:
             # Of 40 µs a kernel, the GPU is idle for 10.
             assert finding.recoverable_ns <= 4 * 10_000 + 25_000
 
+    @pytest.mark.parametrize("kernel_ns", [2_000, 30_000])
+    def test_kernels_that_end_early_by_another_clock_do_not_block(self, kernel_ns, tmp_path):
+        """The clock of the GPU is 40 µs behind: kernels end before their calls return, and begin before them."""
+        trace = Trace().gpu()
+        host = trace.thread()
+        for _ in range(12):
+            for name in ("advect", "diffuse", "project", "bound"):
+                host.launch(f"{name}(float *)", api=40_000, queue=-80_000, runs=kernel_ns, **LARGE).idle(60_000)
+            host.idle(10_000).copy("D2H", 8).sync("stream")
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+            assert "sync-each-launch" not in evaluate_rules(session, RULES)
+
+    def test_slow_calls_of_short_kernels_may_not_block(self, tmp_path):
+        trace = Trace().gpu()
+        host = trace.thread()
+        for _ in range(12):
+            for name in ("advect", "diffuse", "project", "bound"):
+                host.launch(f"{name}(float *)", api=40_000, queue=-35_000, runs=3_000, **LARGE)
+            host.idle(10_000).copy("D2H", 8).sync("stream")
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+            assert "sync-each-launch" not in evaluate_rules(session, RULES)
+
 
 class TestCopies:
     def test_small_copies_are_counted_with_their_bytes(self, findings_of):

@@ -431,7 +431,8 @@ def test_empty_lanes_are_no_question_of_occupancy(threads, is_named, tmp_path):
     findings = evaluate_on(trace, tmp_path, "low-occupancy")
     assert ("low-occupancy" in findings) is is_named
     if is_named:
-        assert "limited by blocks, 2 calls per step of 1 ms on average" in findings["low-occupancy"].evidence
+        evidence = findings["low-occupancy"].evidence
+        assert evidence.startswith("walk: occupancy 33.3%, limited by blocks, 2 calls per step of 1 ms on average")
 
 
 def test_the_occupancy_of_a_library_kernel_is_not_the_user_s(tmp_path):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from opening import diagnose_with, open_trace
 from synthetic import Trace
@@ -115,3 +119,15 @@ def test_the_mean_of_a_few_long_steps_is_not_each_step(pause_ms, tmp_path):
         text = diagnose_with(session).text(None)
     assert ("of the time of the steps" in text) == (pause_ms > 0)
     assert ("of each step" in text) == (pause_ms == 0)
+
+
+def test_what_is_not_in_the_trace_is_no_effect_of_nsys(tmp_path):
+    sample = Path(__file__).parents[1] / "sample_traces/decode_eager.sqlite"
+    path = tmp_path / "trace.sqlite"
+    path.write_bytes(sample.read_bytes())
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL")
+    with open_trace(path) as session:
+        lines = diagnose_with(session).text(None).splitlines()
+    assert lines[0].endswith("what ran on the GPU is not in the trace")
+    assert lines[1].startswith("CUDA calls succeeded whose work on the GPU is not in the trace")

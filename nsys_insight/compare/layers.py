@@ -133,7 +133,9 @@ def read_program(trace: Session, steps: StepOptions = AUTO) -> Program:
     Raises:
         UsageError: The trace has no steps, or its kernels are hidden in CUDA graphs.
     """
-    rows = trace.rows(bind(read_query("internal/compare/step_operations"), {"most": MAX_STEPS}), steps)
+    rows = trace.rows(
+        bind(read_query("internal/compare/step_operations"), {"most": MAX_STEPS}), steps, is_built_in=True
+    )
     by_step: dict[int, list[Any]] = {}
     for row in rows:
         by_step.setdefault(row.step, []).append(row)
@@ -145,7 +147,9 @@ def read_program(trace: Session, steps: StepOptions = AUTO) -> Program:
     sequences = {step: tuple(row.name for row in step_rows) for step, step_rows in by_step.items()}
     ((usual_names, count),) = Counter(sequences.values()).most_common(1)
     usual_steps = [step for step, names in sequences.items() if names == usual_names]
-    loops = trace.rows(bind(read_query("internal/compare/step_loops"), {"step": usual_steps[0]}), steps)
+    loops = trace.rows(
+        bind(read_query("internal/compare/step_loops"), {"step": usual_steps[0]}), steps, is_built_in=True
+    )
     bounds = _choose_layers(loops)
     operations = tuple(
         Operation(

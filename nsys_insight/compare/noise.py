@@ -15,12 +15,16 @@ import math
 import operator
 import random
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from statistics import NormalDist, fmean, stdev
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Number of bootstrap resamples, and the fixed seed that makes the answer reproducible.
 RESAMPLES, SEED = 1000, 1
@@ -227,7 +231,8 @@ def _tail_probability(testable: Sequence[Difference]) -> float:
     """Return the one-sided error probability per row at which all intervals together hold with `CONFIDENCE`."""
     if not testable:
         return (1 - CONFIDENCE) / 2
-    random_source = random.Random(SEED)  # noqa: S311 - no secret
+    import numpy as np
+
     rows = []
     for difference in testable:
         sides = [
@@ -236,19 +241,27 @@ def _tail_probability(testable: Sequence[Difference]) -> float:
             if side
         ]
         rows.append((sides, math.sqrt(sum(value * value for values in sides for value in values))))
-    sizes = sorted({len(values) for sides, _ in rows for values in sides})
-    largest_deviations = []
-    for _ in range(RESAMPLES):
-        weights = [{size: [random_source.gauss() for _ in range(size)] for size in sizes} for _ in range(2)]
-        largest_deviation = 0.0
-        for sides, error in rows:
-            deviation = sum(
-                _dot_product(weight[len(values)], values) for values, weight in zip(sides, weights, strict=True)
-            )
-            largest_deviation = max(largest_deviation, abs(deviation) / error)
-        largest_deviations.append(largest_deviation)
-    critical_value = sorted(largest_deviations)[math.ceil(CONFIDENCE * RESAMPLES) - 1]
+    weights = _draw_weights(tuple(sorted({len(values) for sides, _ in rows for values in sides})))
+    largest_deviations = np.zeros(RESAMPLES)
+    for sides, error in rows:
+        deviations = sum(weight[len(values)] @ np.array(values) for values, weight in zip(sides, weights, strict=True))
+        np.maximum(largest_deviations, np.abs(deviations) / error, out=largest_deviations)
+    critical_value = float(np.sort(largest_deviations)[math.ceil(CONFIDENCE * RESAMPLES) - 1])
     return max(NormalDist().cdf(-critical_value), 1e-9)
+
+
+@lru_cache(maxsize=4)
+def _draw_weights(sizes: tuple[int, ...]) -> list[dict[int, NDArray[np.float64]]]:
+    """Draw the weights of each side: for each number of blocks a matrix with a row for each resample."""
+    import numpy as np
+
+    random_source = random.Random(SEED)  # noqa: S311 - no secret
+    draws = np.array([[random_source.gauss() for _ in range(2 * sum(sizes))] for _ in range(RESAMPLES)])
+    matrices = np.split(draws, list(accumulate(2 * sizes))[:-1], axis=1)
+    return [
+        dict(zip(sizes, matrices[: len(sizes)], strict=True)),
+        dict(zip(sizes, matrices[len(sizes) :], strict=True)),
+    ]
 
 
 def _dot_product(left: Sequence[float], right: Sequence[float]) -> float:

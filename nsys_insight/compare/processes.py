@@ -50,7 +50,7 @@ class _Process:
 
 def list_members(trace: Session) -> list[tuple[Member, float]]:
     """List the processes that ran work on a GPU, the busiest first, with their shares of the GPU time in percent."""
-    rows = trace.rows(read_query("internal/compare/processes"))
+    rows = trace.rows(read_query("internal/compare/processes"), is_built_in=True)
     ranks: dict[int, int] = {}
     for row in trace.rows(RANKS_QUERY) if len(rows) > 1 else ():
         if row.process_id is not None:
@@ -245,7 +245,7 @@ def _measure_rank_steps(traces: Session, runs: Sequence[Run]) -> tuple[dict[int 
 
     Both are empty if the ranks are not matched, or if they are matched by other steps than those of the runs.
     """
-    rows = traces.rows(read_query("internal/compare/rank_steps"))
+    rows = traces.rows(read_query("internal/compare/rank_steps"), is_built_in=True)
     walls = [wall.mean for run in runs if (wall := run.metrics.get(HEADLINE))]
     mean_ns = fmean(row.wall_ns for row in rows) if rows else 0.0
     if not rows or not walls or abs(mean_ns - fmean(walls)) > SAME_STEPS_SHARE * fmean(walls):
@@ -258,7 +258,7 @@ def _measure_rank_steps(traces: Session, runs: Sequence[Run]) -> tuple[dict[int 
         for rank in dict.fromkeys(row.rank for row in rows)
     }
     series: dict[str, dict[str, list[float | None]]] = {}
-    for row in traces.rows(read_query("internal/compare/collectives")):
+    for row in traces.rows(read_query("internal/compare/collectives"), is_built_in=True):
         size = "" if row.bytes is None else f" {units.value('bytes', row.bytes)}"
         for metric in COLLECTIVE_METRICS:
             series.setdefault(f"{row.operation}{size}", {}).setdefault(metric, []).append(getattr(row, metric))

@@ -154,9 +154,10 @@ def _no_gpu_work_error(trace: Session) -> TraceError:
 
 def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
     def rows(name: str) -> list[Any]:
-        return trace.rows(bind(read_query(f"internal/compare/{name}"), {"most": MAX_SAMPLES}), steps)
+        query = bind(read_query(f"internal/compare/{name}"), {"most": MAX_SAMPLES})
+        return trace.rows(query, steps, is_built_in=True)
 
-    method_rows = trace.rows(read_query("internal/compare/method"), steps)
+    method_rows = trace.rows(read_query("internal/compare/method"), steps, is_built_in=True)
     if not method_rows:
         raise _no_gpu_work_error(trace)
     (method,) = method_rows
@@ -249,7 +250,7 @@ def from_json(data: dict[str, Any], path: Path) -> Run:
 def _measure_phases(trace: Session) -> Phases:
     """Measure the steps of each phase, with at most `MAX_SAMPLES` samples per metric."""
     values: dict[str, dict[str, list[float]]] = {}
-    for row in trace.rows(read_query("internal/compare/phases")):
+    for row in trace.rows(read_query("internal/compare/phases"), is_built_in=True):
         values.setdefault(row.name, {}).setdefault(row.metric, []).append(float(row.value))
     return {
         name: {metric: average_groups(series) for metric, series in metrics.items()} for name, metrics in values.items()

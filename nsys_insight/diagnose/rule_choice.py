@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.errors import UsageError
+from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import is_of_another_user, list_project_folders
 from nsys_insight.records import parse_toml
 from nsys_insight.text.suggestions import did_you_mean
@@ -63,7 +64,10 @@ def split_names(lists: Iterable[str], source: str) -> tuple[str, ...]:
     for name in names:
         if not any(matches_any(rule, (name,)) for rule in rules):
             candidates = [*(rule.code for rule in rules), *(rule.name for rule in rules)]
-            raise UsageError(f"{source}: no rule is {name!r}", did_you_mean(name, candidates) or "nsys-insight rule")
+            hint = "nsys-insight rule lists them; NSI stands for all" if name in SEVERITIES else ""
+            raise UsageError(
+                f"{source}: no rule is {name!r}", hint or did_you_mean(name, candidates) or "nsys-insight rule"
+            )
     return names
 
 

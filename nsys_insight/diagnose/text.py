@@ -312,6 +312,8 @@ def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     if unprofiled is None or diagnosis.verdict in unprofiled or STARTING_LATE in diagnosis.verdict:
         return ""
     words = diagnosis.verdict.removeprefix(_MIXED).split(", ")
+    if not set(words) <= _REASONS.keys():
+        return ""
     if unprofiled in words:
         return f"Without nsys, it is {unprofiled} alone."
     return f"Only nsys makes it {' and '.join(words)}: without it, it is {unprofiled}."
@@ -492,11 +494,12 @@ def describe_saving(finding: Finding, unit: str) -> str:
     overlap_text = "; overlaps others" if finding.overlaps else ""
     if finding.profiled_ns and finding.recoverable_ns < _MUCH_SMALLER * finding.profiled_ns:
         overlap_text = f"; {time_text(finding.profiled_ns)} under nsys{overlap_text}"
-    if finding.saving_low_ns and finding.wall_pct is not None:
-        low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
-        times = _write_range(time_text(finding.saving_low_ns), time_text(finding.recoverable_ns))
-        digits = 0 if low_pct >= 1 and finding.wall_pct - low_pct >= 1 else 1
-        shares = _write_range(f"{low_pct:.{digits}f}", f"{finding.wall_pct:.{digits}f}")
+    low_ns, high_pct = finding.saving_low_ns or 0, finding.wall_pct or 0
+    low_pct = high_pct * low_ns / (finding.recoverable_ns or 1)
+    if low_pct >= _MIN_SHARE_PCT:
+        times = _write_range(time_text(low_ns), time_text(finding.recoverable_ns))
+        digits = 0 if low_pct >= 1 and high_pct - low_pct >= 1 else 1
+        shares = _write_range(f"{low_pct:.{digits}f}", f"{high_pct:.{digits}f}")
         return f"{times}{unit_text} ({shares}%{overlap_text})"
     share_text = f" ({finding.wall_pct:.1f}%{overlap_text})" if finding.wall_pct is not None else ""
     return f"up to {time_text(finding.recoverable_ns)}{unit_text}{share_text}"
@@ -569,7 +572,8 @@ def _saves_calls(finding: Finding, calls: str) -> bool:
 
 def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterator[str]:
     saving = describe_saving(finding, unit)
-    place = f" [{fit(finding.place, MAX_NAME_CELLS)}]" if finding.place else ""
+    place = fit(finding.place or "", MAX_NAME_CELLS)
+    place = f" [{place}]" if place and place not in finding.evidence else ""
     title = f"{rank}. {finding.severity.upper()} {finding.code} {finding.title}{': ' + saving if saving else ''}"
     yield from _wrap_hanging(title, width, 3)
     if rank > MAX_FULL_FINDINGS:

@@ -262,7 +262,8 @@ def _describe_foreign_file(path: Path, head: bytes) -> tuple[str, str]:
         if head.startswith(magic):
             return description, hint.replace("FILE", quote(path.name))
     if not any(head[:4096]):
-        return "begins with zeros: nsys was interrupted while writing it, or the disk was full", EXPORT_HINT
+        hint = EXPORT_HINT if path.suffix == ".sqlite" else "profile or copy again; the disk may have been full"
+        return "begins with zeros: nsys was interrupted while writing it, or the disk was full", hint
     if path.suffix == ".qdstrm":
         return (
             "is a capture that was not yet converted to a report",

@@ -59,7 +59,7 @@ def compute_occupancy(requirements: Sequence[Requirements]) -> list[dict[str, An
                 "INSERT INTO requirements VALUES (?, ?, ?, ?)",
                 [[number, *kernel] for number, kernel in enumerate(requirements)],
             )
-        create_macros(connection)
+        create_macros(connection, has_constructs=False)
         result = connection.execute(read_query("internal/kernel_code/occupancy"))
         names = [column[0] for column in result.description or ()]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

@@ -237,14 +237,14 @@ def list_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     return {name: columns for name, columns in rows if name in definitions() and definitions()[name].description}
 
 
-def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the macros that views and reports use."""
-    for statement in macro_statements():
+def create_macros(connection: duckdb.DuckDBPyConnection, *, has_constructs: bool = True) -> None:
+    """Create the macros that views and reports use; the tables of constructs take three quarters of the time."""
+    for statement in macro_statements(has_constructs=has_constructs):
         connection.execute(statement)
 
 
-def macro_statements() -> list[str]:
-    """Return the SQL that creates the macros."""
+def macro_statements(*, has_constructs: bool = True) -> list[str]:
+    """Return the SQL that creates the macros, and the tables that those about constructs read."""
     files = sorted((queries_folder() / "model").glob("*/macros.sql"))
-    catalogs = [*write_macros(), *construct_catalog.write_macros(), *write_table_macros()]
+    catalogs = [*write_macros(), *(construct_catalog.write_macros() if has_constructs else ()), *write_table_macros()]
     return [*(path.read_text(encoding="utf-8") for path in files), *catalogs]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,8 +160,9 @@ def fill_template(template: str, data: dict[str, Any], **values: Any) -> str:
     )
 
 
+@cache
 def make_environment() -> Environment:
-    """Return the template environment. It escapes all values."""
+    """Return the template environment, which compiles each template once. It escapes all values."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(

@@ -81,14 +81,14 @@ def _check_sql(pack: Pack) -> Iterator[str]:
             try:
                 yield from _check_columns(pack, connection, statement)
                 if not question:  # each choice has the same columns
-                    yield from _check_notes(pack, connection, statement, values)
+                    yield from _check_notes(pack, connection, values)
             except duckdb.Error as error:
                 raise explain_failure(error, names=tuple(view_names)) from None
 
 
 def _check_columns(pack: Pack, connection: duckdb.DuckDBPyConnection, statement: str) -> Iterator[str]:
     types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {statement}").fetchall()}
-    connection.execute(statement)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE answer AS {statement}")
     for name in types.keys() - pack.columns.keys():
         yield f"the column {name} is not described: add it to [columns]"
     for name in pack.columns.keys() - types.keys():
@@ -101,11 +101,9 @@ def _check_columns(pack: Pack, connection: duckdb.DuckDBPyConnection, statement:
             yield f"the column {name} is {kind}: cast it to {expected}"
 
 
-def _check_notes(
-    pack: Pack, connection: duckdb.DuckDBPyConnection, statement: str, values: dict[str, Any]
-) -> Iterator[str]:
+def _check_notes(pack: Pack, connection: duckdb.DuckDBPyConnection, values: dict[str, Any]) -> Iterator[str]:
     for name, note in pack.notes.items():
-        query = f"DESCRIBE WITH answer AS (\n{statement}\n) SELECT * FROM (\n{bind(note.query, values)}\n)"
+        query = f"DESCRIBE SELECT * FROM (\n{bind(note.query, values)}\n)"
         columns = {column for column, *_ in connection.execute(query).fetchall()}
         for column in sorted(note.columns - columns):
             yield f"the text of the note {name!r} names {column}, which its query does not return"

@@ -35,12 +35,16 @@ _SINGULARS = {"copies": "copy", "graph launches": "graph launch"}
 
 
 class _View(NamedTuple):
-    """A view that shows the rows of one table: those that pass a test of SQLite. The others are no such events."""
+    """A view that shows the rows of one table: those that pass a test of SQLite. The others are no such events.
+
+    An event that ends at `open_end` (the SQL of a time) has no end: the capture ended before it.
+    """
 
     name: str
     table: str
     test: str = "1"
     size_column: str = "NULL"
+    open_end: str = "NULL"
 
 
 _VIEWS = (
@@ -50,7 +54,12 @@ _VIEWS = (
     _View("graph_launches", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"),
     _View("api_calls", "CUPTI_ACTIVITY_KIND_RUNTIME", "eventClass IS NOT 67"),  # such a row repeats a call
     _View("sync_events", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"),
-    _View("nvtx_ranges", "NVTX_EVENTS", "eventType IN (59, 60, 70, 71)"),
+    _View(
+        "nvtx_ranges",
+        "NVTX_EVENTS",
+        "eventType IN (59, 60, 70, 71)",
+        open_end="(SELECT max(duration) FROM ANALYSIS_DETAILS)",
+    ),
 )
 # The columns that are the same in a call that nsys recorded twice.
 _CALL_KEY = 'globalTid, correlationId, eventClass, start, "end", iif(correlationId IS NULL, rowid, 0)'
@@ -218,8 +227,10 @@ def _name_file(path: Path, file: File) -> str:
 def _check_tables(export: Path, view_sums: Mapping[str, Sums], window: Window) -> Iterator[TableCheck]:
     """Compare the views with the tables that have rows. Rows are judged only if their plain sums are not the view's."""
     columns_by_table = read_sqlite_columns(export)
+    is_end_known = "duration" in columns_by_table.get("ANALYSIS_DETAILS", ())
     with open_read_only(export) as database:
-        for view in _VIEWS:
+        for complete_view in _VIEWS:
+            view = complete_view if is_end_known else complete_view._replace(open_end="NULL")
             columns, sums = columns_by_table.get(view.table, set()), view_sums.get(view.table, Sums())
             if not columns:
                 check = TableCheck(view.table, sums, Sums(), 0)
@@ -253,25 +264,28 @@ def _judge_rows(database: sqlite3.Connection, view: _View, columns: set[str], su
     start, end, size = (_read_integer(name) for name in ("start", '"end"', "size"))
     times = f"BETWEEN {window[0]} AND {window[1]}"
     is_possible = f'({start} {times} AND ("end" IS NULL OR {end} {times})) IS TRUE' if "start" in columns else "1"
+    is_open = f"{end} IS {view.open_end} AND {end} IS NOT NULL"
     is_size = f"({size} BETWEEN {SIZE_BOUNDS[0]} AND {SIZE_BOUNDS[1]}) IS TRUE"
     events, all_events, time_ns, size_bytes, *counts = database.execute(
         f"""WITH events AS (
-            SELECT {start} AS start_ns, {end} AS end_ns, {size} AS read_size, {is_possible} AS is_possible,
-                {is_size} AS is_size, size IS NOT NULL AS has_size
+            SELECT {start} AS start_ns, iif({is_open}, NULL, {end}) AS end_ns, {size} AS read_size,
+                {is_possible} AS is_possible, {is_open} AS is_open, {is_size} AS is_size, size IS NOT NULL AS has_size
             FROM {rows}
         )
         SELECT count(*), (SELECT count(*) FROM {all_rows}), sum(iif(is_possible, max(end_ns - start_ns, 0), NULL)),
             sum(iif(is_possible AND is_size, read_size, NULL)),
-            sum(is_possible), sum(is_possible AND end_ns < start_ns), sum(has_size AND NOT is_size)
+            sum(is_possible), sum(is_possible AND end_ns < start_ns), sum(has_size AND NOT is_size),
+            sum(is_possible AND is_open)
         FROM events"""
     ).fetchone()
-    count, reversed_count, unsized_count = (number or 0 for number in counts)
+    count, reversed_count, unsized_count, open_count = (number or 0 for number in counts)
     name, total = name_rows(view.table), f"of {events:,} {name_rows(view.table)}"
     remarks = {
         f"{all_events - events:,} {name} are in the file twice and are counted once": all_events - events,
         f"{events - count:,} {total} are left out: their times are impossible": events - count,
         f"{reversed_count:,} {total} end before they start and count as 0 ns": reversed_count,
         f"the size of {unsized_count:,} {total} is impossible and counts as unknown": unsized_count,
+        f"{open_count:,} {total} were open when the capture ended and count without a time": open_count,
     }
     file_sums = Sums(count, time_ns, size_bytes)
     return TableCheck(

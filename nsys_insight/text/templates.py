@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.text.kernel_names import fit, make_readable
+from nsys_insight.text.kernel_names import fit, fit_all, make_all_readable, make_readable
 from nsys_insight.text.units import is_id, label_of, time_text, value
 
 if TYPE_CHECKING:
@@ -119,12 +119,25 @@ def _fill_part(part: str, columns: Mapping[str, Any], items: Mapping[str, Sequen
         if not isinstance(raw, list):
             return format_value(name, raw)
         clauses = items.get(name, ())
+        raw = _tell_apart(raw) if clauses else raw
         texts = [fill_template(clauses, {**columns, **item}, separator=", ") if clauses else str(item) for item in raw]
         # Short items are a list, items of several clauses or with a list of their own are sentences.
         is_long = len(clauses) > 1 or any(isinstance(cell, list) for item in raw if clauses for cell in item.values())
         return ("; " if is_long else ", ").join(texts)
 
     return _FIELD.sub(fill_field, part)
+
+
+def _tell_apart(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Shorten names of a list that would look the same so that they show where they differ."""
+    for column in {column for item in items for column, cell in item.items() if isinstance(cell, str)}:
+        names = {item[column] for item in items} - {None}
+        if len({format_value(column, name) for name in names}) < len(names):
+            readable_names = make_all_readable(names)
+            short_names = fit_all(readable_names.values(), MAX_NAME_CELLS)
+            texts = {name: short_names[text] for name, text in readable_names.items()}
+            items = [{**item, column: texts.get(item[column])} for item in items]
+    return items
 
 
 def _count(name: str, raw: Any, noun: str, *, has_number: bool) -> str:

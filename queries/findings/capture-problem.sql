@@ -72,8 +72,9 @@ its own."""
 
 [fix.start]
 any = """
-Run the program without nsys to see that it uses the GPU. Then use an nsys that supports the CUDA version of the driver,
-which nvidia-smi shows."""
+Run the program without nsys to see that it uses the GPU. If only forked processes do, capture with
+--trace-fork-before-exec=true, and call cudaProfilerStop in them before they end; or let Python spawn them. Else use an
+nsys that supports the CUDA version of the driver, which nvidia-smi shows."""
 
 [fix.driver]
 any = "Update nsys: record with a version that supports the CUDA version of the driver."

@@ -51,11 +51,14 @@ numba = "Compile before the loop: call the kernel once for each signature, or gi
 cuda = "Load modules and build plans (cuDNN, cuFFT) once, and keep them by shape."
 
 [params]
-min_steps = [2, "Fewest steps that load code (2: a single one may be the first use of a kernel)"]
+min_steps = [2, "Fewest steps after the first one that load code (2: a single one may be the first use of a kernel)"]
 min_threads = [3, "New threads are the reason if at least this many threads load code, each of them in one step only"]
 */
 WITH steady_steps AS (
-    SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')
+    -- The end of the tail is not recorded.
+    SELECT
+        step, host_start_ns, host_end_ns, process_id, CASE WHEN phase = 'steady' THEN duration_ns END AS duration_ns
+    FROM steps WHERE phase IN ('steady', 'tail')
 ),
 -- The code is built between the last call before and the load.
 builds AS (
@@ -76,7 +79,7 @@ compile_ranges AS (
     SELECT coalesce(sum(r.end_ns - r.start_ns), 0) AS compile_ns
     FROM (FROM nvtx_ranges WHERE name LIKE 'XlaCompile:%') AS r
     ASOF JOIN steady_steps AS s ON s.process_id = r.process_id AND s.host_start_ns <= r.start_ns
-    WHERE r.start_ns < s.host_end_ns
+    WHERE r.start_ns < s.host_end_ns AND s.duration_ns IS NOT NULL
 ),
 first_kernels AS (
     SELECT kernel_base_name(mode(n.name)) AS kernel
@@ -92,11 +95,14 @@ medians AS (
 ),
 load_totals AS (
     SELECT
-        count(*) FILTER (step > 0) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls,
+        count(*) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls,
         avg(s.duration_ns) AS load_step_ns, sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns,
-        greatest(sum(l.build_ns), (SELECT compile_ns FROM compile_ranges))::DOUBLE AS build_ns
+        greatest(
+            sum(l.build_ns) FILTER (s.duration_ns IS NOT NULL), (SELECT compile_ns FROM compile_ranges)
+        )::DOUBLE AS build_ns
     FROM loads AS l JOIN steady_steps AS s USING (step), medians AS m
-    HAVING load_steps >= $min_steps
+    -- The first step may use the code for the first time.
+    HAVING count(*) FILTER (step > 0) >= $min_steps
 )
 SELECT
     m.ordinary_ns IS NULL AS is_every_step,

@@ -13,6 +13,7 @@ evidence = [
     ],
     "{mpi_ns} of it in MPI calls, most in {mpi_name}",
     "{managed_ns} of it while the host touches managed memory, whose pages migrate",
+    "it waits for {short_gaps:operation} {per}, for {short_gap_ns} each (median)",
     "{?run_in_steps}the program runs functions on the host (cudaLaunchHostFunc) in each step, for which it may wait",
     [
         "the longest gap, {longest_gap_ns}, is between {before} and {after} ({host})",
@@ -45,6 +46,24 @@ thread."""
 openacc = "Launch the next step asynchronously (async clause) before the host does that work."
 openmp = "Launch the next step asynchronously (target nowait) before the host does that work."
 jax = "Dispatch the next step before the host handles the results of this one, and prepare input in another thread."
+
+[fix.spread]
+any = """
+The host issues operations one by one, more slowly than the GPU runs them: issue fewer. Fuse or batch them, or launch
+the step as a CUDA graph."""
+pytorch = """
+Python issues operations one by one, more slowly than the GPU runs them: issue fewer. Compile the step
+(torch.compile(model, mode="reduce-overhead")) or capture it with torch.cuda.graph; give inputs, or networks of one
+shape, that run one after another a batch dimension."""
+inductor = """
+Python issues operations one by one, more slowly than the GPU runs them: put what is not compiled into the compiled
+function, and launch it as a CUDA graph (mode="reduce-overhead")."""
+jax = """
+Python issues operations one by one, more slowly than the GPU runs them: put the whole step under one jax.jit, with its
+loops (jax.vmap, jax.lax.scan) and updates of arrays (x.at[i].set copies all of x outside of it)."""
+cupy = """
+Python issues operations one by one, more slowly than the GPU runs them: issue fewer. Fuse them (cupy.fuse,
+ElementwiseKernel), work on whole arrays instead of parts, or capture the step on a stream (stream.begin_capture())."""
 
 [fix.no_steps]
 any = """
@@ -89,6 +108,10 @@ kokkos = "Set up the data with parallel_for, and reduce what the host looks at w
 
 [params]
 min_pct = [5.0, "Share of the CPU work from which a part of it is named"]
+short_gap_ns = [500000,
+    "Wait of the GPU below which the host is slow to issue one operation (0.5 ms: Python takes tens of microseconds)"]
+short_share = [0.8, "Share of the waits that are as short, from which the number of operations costs (most of them)"]
+min_gaps = [8, "Fewest such waits in a step (8: fewer may be what the program itself does between operations)"]
 */
 WITH longest_gap AS (
     SELECT g.*
@@ -115,6 +138,17 @@ known_work AS (
         LIMIT 3
     )
 ),
+-- Where Python runs the operations of a framework one by one.
+short_gaps AS (
+    SELECT count(*) / any_value(t.units) AS short_gaps, median(i.late_ns) AS short_gap_ns
+    FROM (SELECT start_ns, end_ns - start_ns AS late_ns FROM _idle_time WHERE host = 'late') AS i
+    ASOF JOIN _steady_windows AS s ON s.start_ns <= i.start_ns
+    CROSS JOIN _step_totals AS t
+    WHERE i.start_ns < s.end_ns
+        AND EXISTS (FROM frameworks WHERE is_program AND framework IN ('pytorch', 'inductor', 'jax', 'cupy'))
+    HAVING sum(i.late_ns) FILTER (i.late_ns < $short_gap_ns) >= $short_share * sum(i.late_ns)
+        AND short_gaps >= $min_gaps
+),
 host_times AS (
     SELECT
         sum(recoverable_ns) AS recoverable_ns, sum(wall_pct) AS wall_pct,
@@ -135,12 +169,13 @@ SELECT
             AND regexp_matches(k.parts[1].os_call, '^(pthread_(join|cond_\w*wait)|sem_\w*wait|futex)$') THEN 'threads'
         WHEN 2 * k.parts[1].work_ns > h.recoverable_ns AND k.parts[1].activity = 'off the CPU' THEN 'off'
         WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'no_steps'
+        WHEN s.short_gaps IS NOT NULL THEN 'spread'
         ELSE 'cpu'
     END AS cure_case,
     CASE WHEN EXISTS (FROM _event_waits) THEN 'info' END AS severity,
     h.recoverable_ns AS idle_ns,
     CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
-    f.run_in_steps, h.mpi_ns,
+    f.run_in_steps, h.mpi_ns, s.short_gaps, s.short_gap_ns,
     (FROM _mpi_work) AS mpi_name,
     CASE WHEN 2 * w.managed_share > 1 THEN w.managed_share * h.recoverable_ns END AS managed_ns,
     g.duration_ns AS longest_gap_ns,
@@ -149,4 +184,5 @@ SELECT
 FROM (host_times AS h CROSS JOIN _managed_work AS w CROSS JOIN _silent_waits AS f)
 LEFT JOIN longest_gap AS g ON true
 LEFT JOIN known_work AS k ON true
+LEFT JOIN short_gaps AS s ON true
 WHERE EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

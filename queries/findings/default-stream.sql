@@ -2,7 +2,7 @@
 code = "NSI119"
 title = "The default stream keeps other streams waiting"
 family = "default-stream"
-explains = ["start"]
+explains = ["start", "small-grid"]
 meaning = """
 Work on the legacy default stream begins after all earlier work of blocking streams, and their later work begins after
 it. So work on streams that could overlap runs one after the other."""
@@ -97,7 +97,7 @@ SELECT
     least(saved_ns, CASE WHEN t.has_steps THEN limits.high_limit_ns END) AS recoverable_ns,
     recoverable_ns / 3 AS saving_low_ns, 100 * recoverable_ns / t.wall_ns AS wall_pct, NULL AS place,
     CASE WHEN t.has_steps AND saved_ns > limits.high_limit_ns THEN 'the host' END AS bounded_by,
-    ['start'] || CASE WHEN h.held_copies > 0 THEN ['copy'] ELSE [] END AS explains,
+    ['start', 'small-grid'] || CASE WHEN h.held_copies > 0 THEN ['copy'] ELSE [] END AS explains,
     h.held / t.units AS held, h.held_ns / t.units AS held_ns, h.overlap_ns / t.units AS overlap_ns, h.name
 FROM held_totals AS h, _step_totals AS t, _step_limits AS limits
 -- Events order the streams where the program waits for them.

@@ -27,8 +27,9 @@ HAVING 100 * sum(end_ns - start_ns) >= $min_pct * (SELECT sum(time_ns) FROM step
 any = """
 Prepare the next data in another thread while the GPU works on these; or make them on the GPU, or keep them there."""
 pytorch = """
-Load with DataLoader(num_workers=..., persistent_workers=True, pin_memory=True, prefetch_factor=...), or make the
-data on the GPU (torch.rand(..., device="cuda")); copy with non_blocking=True."""
+Load with DataLoader(num_workers=..., persistent_workers=True, pin_memory=True, prefetch_factor=...). Let the GPU
+convert and normalize: copy the data as it is stored (images as uint8) with non_blocking=True. Or make the data there
+(torch.rand(..., device="cuda"))."""
 jax = """
 If the array stays the same (a NumPy argument of a jitted function is copied in each call), put it on the GPU once,
 before the loop (jax.device_put). Else make it there (jax.random in the jitted step), or prepare the next one in a

@@ -11,7 +11,7 @@ evidence = [
     """in {stage_steps} of {steps:step}, a copy to the host ({copy_bytes}, median) ends, and the GPU is idle until the
     next operation is launched""",
     """these gaps take {gap_ns} of a step of {step_ns} on average; for {host_ns} of it the thread is outside of CUDA
-    calls; the copies take {copy_ns}""",
+    calls; the copies right before and after them take {copy_ns}""",
     "in {back_steps} of these steps, a copy to the GPU ends the gap ({back_bytes}, median)",
 ]
 skip_if = "The host does not compute with this data: it writes a file, or waits for input or for other processes."
@@ -93,6 +93,8 @@ SELECT
     greatest(0, g.host_ns / t.units - 0.5 * t.busy_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
+    -- Where nothing goes back, the two take turns: it is the same idle time.
+    CASE WHEN g.back_steps IS NULL THEN 'alternating' ELSE 'host-stage' END AS family,
     g.stage_steps, (SELECT count(*) FROM _steady_windows) AS steps, g.copy_bytes,
     g.gap_ns / t.units AS gap_ns, t.wall_ns AS step_ns, g.host_ns / t.units AS host_ns, g.copy_ns / t.units AS copy_ns,
     g.back_steps, g.back_bytes

@@ -38,7 +38,10 @@ conversions AS (
     SELECT
         sum(k.total_ns) FILTER (is_conversion)::DOUBLE AS total_ns, sum(calls) FILTER (is_conversion) AS calls,
         sum(kernel_time_pct) FILTER (is_conversion) AS conversion_pct,
-        kernel_base_name(arg_max(name, k.total_ns) FILTER (is_conversion)) AS kernel,
+        (
+            SELECT kernel_base_name(name) FROM kernels WHERE is_conversion
+            GROUP BY ALL ORDER BY sum(total_ns) DESC, kernel_base_name(name) LIMIT 1
+        ) AS kernel,
         sum(k.total_ns) FILTER (is_norm)::DOUBLE AS norm_ns
     FROM kernels AS k
     HAVING count(*) FILTER (is_conversion) > 0

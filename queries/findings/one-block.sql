@@ -62,6 +62,8 @@ few_blocks AS (
     JOIN shapes AS h ON h.name_id = k.name_id AND h.grid = s.grid AND h.block = s.block
     LEFT JOIN migrations AS m ON m.name = s.name
     WHERE h.blocks <= $max_sm_share * h.sm_count AND s.avg_ns >= $min_avg_ns AND s.family IS DISTINCT FROM 'comm'
+        -- Those who call a library choose what it does, not its grids; operations that could be others have findings.
+        AND coalesce(k.provenance NOT IN ('cuBLAS', 'cuSOLVER', 'cuSPARSE', 'cuFFT', 'CUB/Thrust', 'XLA'), true)
         -- Kernels that only let time pass.
         AND NOT regexp_matches(s.name, '(?i)spin_kernel|nanosleep|delay')
     ORDER BY own_ns DESC, s.name

@@ -11,22 +11,25 @@ evidence = [
         "{profiler_ns} in which the GPU waits for the profiler",
     ],
 ]
-skip_if = "It is hidden behind the GPU's work."
+skip_if = "You compare traces that were captured with the same flags."
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --cuda-graph-trace"]
 example = "sample_traces/decode_graph_node.sqlite"
 report = "classify"
 
 [fix]
-any = """
-Take the wall time from a run without the profiler, or capture less: --cuda-graph-trace=graph,
---cudabacktrace=none, and -t without osrt."""
+any = "Take the wall time from a run without the profiler<, or capture less: {flags}>."
 */
 SELECT
     NULL AS recoverable_ns,
     wall_pct,
     NULL AS place,
     time_ns AS profiler_ns,
-    nullif(evidence, '') AS parts
+    nullif(evidence, '') AS parts,
+    nullif(concat_ws(
+        ', ', CASE WHEN parts IS NOT NULL THEN '--cuda-graph-trace=graph' END,
+        CASE WHEN EXISTS (FROM api_calls WHERE callchain_id IS NOT NULL) THEN '--cudabacktrace=none' END,
+        CASE WHEN EXISTS (FROM os_calls) THEN '-t without osrt' END
+    ), '') AS flags
 FROM classify_report
 WHERE part = 'profiler'

@@ -85,6 +85,11 @@ SELECT
     if(s.is_compiled_loop, 0, least(0.4 * s.count * s.late_ns, recoverable_ns)) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
+    -- If most of the idle time is between their launches, what the CPU does there launches them.
+    [
+        'launch-bound', 'many-launches', 'slow-launches', 'graph-candidate', 'small-grid', 'one-block', 'fusion',
+        'repeated-step', 'critical-path', 'hot-kernels'
+    ] || if(2 * s.count * s.late_ns >= t.idle_ns, ['cpu-work', 'start'], []) AS explains,
     if(s.is_compiled_loop, 'compiled', 'repeated') AS cure_case,
     s.operations, s.period_ns, s.busy_ns, s.kernel, s.kernels, s.sm_count,
     CASE WHEN s.is_compiled_loop THEN s.repeats END AS compiled_repeats,

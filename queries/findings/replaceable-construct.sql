@@ -29,7 +29,13 @@ SELECT
     r.saving_ns AS recoverable_ns, r.saving_low_ns, 100 * r.saving_ns / t.wall_ns AS wall_pct, NULL AS place,
     r.bounded_by, 'construct: ' || r.construct AS family,
     {
-        title: r.title, meaning: r.what, evidence: r.evidence, fix: r.fix, skip_if: r.skip_if, effort: r.effort,
+        title: r.title, meaning: r.what,
+        -- More than the operations take is the idle time before them.
+        evidence: r.evidence || if(
+            r.estimate_high_ns IS NOT NULL AND r.saving_ns > 1.05 * r.all_ns AND NOT contains(array_to_string(r.evidence, ''), '{idle_ns}'),
+            ['the GPU is idle for {idle_ns} right before them'], []
+        ),
+        fix: r.fix, skip_if: r.skip_if, effort: r.effort,
         numerics: r.numerics, source: r.source, explains: r.explains, blocks: r.blocks
     } AS entry,
     -- Operations that stay do not shorten what the host does. Kernels alone are not why copies take their time.

@@ -108,7 +108,7 @@ HAVING count(*) > 1"""
 tokens.text = [[
     """a step would make {misfit_tokens} tokens: --tokens does not match the {step_count} steps, so figures per token
     may be wrong; see nsys-insight steps""",
-    "a step makes {tokens_per_step} tokens",
+    "a step makes {tokens_per_step} tokens; of the columns, only per_token is divided by them",
 ]]
 tokens.query = """
 SELECT s.misfit_tokens, m.step_count, round(m.tokens_per_step, 2) AS tokens_per_step

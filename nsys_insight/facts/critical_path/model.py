@@ -25,7 +25,8 @@ MAX_GAP_NS = 5_000.0
 # A launch call was blocked by a full queue if it took this multiple of the usual time, and at least this long.
 BLOCKED_FACTOR, BLOCKED_NS = 10, 50_000.0
 # An operation that starts this long after its call has returned, at the end of one of another stream, waited for that:
-# the first launch of a kernel waits for the kernels that run.
+# the first launch of a kernel waits for the kernels that run, and a block for an SM that has room for it. Such a block
+# starts before the last block of the other kernel has ended.
 LONG_LATENCY_NS = 50_000.0
 # The time from a call to the start of its operation, where no stream is ever idle.
 LAUNCH_NS = 5_000.0
@@ -244,12 +245,12 @@ class _Steps:
             run.gap_ns = gap
         return run
 
-    def _find_dependency(self, number: int, before: Operation) -> int | None:
+    def _find_dependency(self, number: int, before: Operation, most_early_ns: float = 0) -> int | None:
         """Find the operation of another stream, launched earlier, at whose end this operation started."""
         operation = self.launch_order[number]
         for other in range(number - 1, max(-1, number - 500), -1):
             end = self.launch_order[other].end_ns
-            if before.end_ns < end <= operation.start_ns and operation.start_ns - end <= MAX_GAP_NS:
+            if before.end_ns < end and -most_early_ns <= operation.start_ns - end <= MAX_GAP_NS:
                 return other
         return None
 
@@ -257,7 +258,7 @@ class _Steps:
         """Find the same for an operation that starts long after its launch call has returned, on an idle stream."""
         operation, call, before = self.launch_order[number], self.call_of[number], self.before[number]
         is_long = operation.start_ns - call.end_ns > LONG_LATENCY_NS
-        return self._find_dependency(number, before) if is_long and before else None
+        return self._find_dependency(number, before, MAX_GAP_NS) if is_long and before else None
 
     def _add_wait(self, event: Event, call: Call, wait: Wait, next_number: int, first_number: int) -> None:
         """Set what a call waits for, and how long the call takes without waiting.

@@ -170,23 +170,25 @@ def _walk(levels: Iterable[Level]) -> Iterable[Level]:
 def _measure(level: Level, sequence: Mapping[str, Column]) -> dict[str, Column]:
     """Return the columns of `facts.loop_iterations` for a level."""
     firsts, ends = _bounds(level)
-    is_last = ends == np.concatenate([np.full(len(run.iterations), run.end) for run in level.runs])
+    run_lengths = [len(run.iterations) for run in level.runs]
+    is_last = np.zeros(len(firsts), bool)
+    is_last[np.cumsum(run_lengths) - 1] = True
     far = np.iinfo(np.int64).max
     start = _reduce(np.minimum, np.where(sequence["is_operation"], sequence["start_ns"], far), firsts, ends)
     start = np.where(start == far, sequence["start_ns"][firsts], start)
     done_ns = _reduce(np.maximum, np.where(sequence["is_operation"], sequence["end_ns"], start.min()), firsts, ends)
     # The waits after the last operation of a run belong to its last iteration.
-    next_host = np.where(sequence["is_operation"], sequence["host_ns"], far)
-    next_host = np.append(np.minimum.accumulate(next_host[::-1])[::-1], far)[ends]
+    operations = np.flatnonzero(sequence["is_operation"])
+    next_operation = _look_up(operations, np.searchsorted(operations, ends), len(sequence["host_ns"]))
     shapes = _sum(sequence["shape"], firsts, ends)
     values, counts = np.unique(shapes, return_counts=True)
     return {
-        "run": np.repeat(np.arange(len(level.runs)), [len(run.iterations) for run in level.runs]),
-        "iteration": np.concatenate([np.arange(len(run.iterations)) for run in level.runs]),
+        "run": np.repeat(np.arange(len(level.runs)), run_lengths),
+        "iteration": np.concatenate([np.arange(length) for length in run_lengths]),
         "host_start_ns": sequence["host_ns"][firsts],
         "start_ns": start,
         "end_ns": np.where(is_last, done_ns, np.append(start[1:], 0)),
-        "host_end_ns": np.where(is_last, next_host, np.append(sequence["host_ns"], far)[ends]),
+        "host_end_ns": _look_up(sequence["host_ns"], np.where(is_last, next_operation, ends), far),
         "is_different": shapes != values[counts.argmax()],
         "done_ns": done_ns,
         "operations": _sum(sequence["is_operation"], firsts, ends),
@@ -256,8 +258,17 @@ def _share_structure(level: Level) -> float:
 
 
 def _bounds(level: Level) -> tuple[Column, Column]:
+    """Return the first operation of each iteration, and where it ends: at the next one, or at the end of its run."""
     firsts = np.concatenate([run.iterations for run in level.runs])
-    return firsts, np.concatenate([np.append(run.iterations[1:], run.end) for run in level.runs])
+    ends = np.append(firsts[1:], firsts[-1:])
+    ends[np.cumsum([len(run.iterations) for run in level.runs]) - 1] = [run.end for run in level.runs]
+    return firsts, ends
+
+
+def _look_up(values: Column, positions: Column, default: int) -> Column:
+    """Return the values at some positions; `default` behind the last one."""
+    found: Column = np.where(positions < len(values), values[np.minimum(positions, len(values) - 1)], default)
+    return found
 
 
 def _list_typical(
@@ -326,15 +337,13 @@ class _BusyTime:
         if excluded:
             is_counted &= ~sequence[excluded].astype(bool)
         start, end = sequence["start_ns"][is_counted], sequence["end_ns"][is_counted]
-        if (start[1:] < start[:-1]).any():
-            order = np.argsort(start, kind="stable")
-            start, end = start[order], end[order]
         np.maximum(end, start, out=end)
-        np.maximum.accumulate(end, out=end)  # the latest end so far
+        # No operation is in progress when one starts if as many have ended before as have started.
+        start.sort(kind="stable")
+        end.sort(kind="stable")
         is_first = np.append(True, start[1:] > end[:-1])[: len(start)]
-        self._start = start[is_first]
-        self._end = end[np.append(is_first[1:], True)[: len(start)]]
-        self._busy_before = add_up(self._end - self._start)
+        start, end = start[is_first], end[np.append(is_first[1:], True)[: len(start)]]
+        self._start, self._end, self._busy_before = start, end, add_up(end - start)
 
     def measure(self, start: Column, end: Column) -> Column:
         """Return the busy time from each start to the end."""
@@ -349,18 +358,18 @@ class _BusyTime:
         return self._busy_before[number] - over
 
 
-def _reduce(operation: np.ufunc, values: Column, firsts: Column, ends: Column) -> Column:
-    """Reduce the values from each first up to the end, which is exclusive and not before the next first."""
+def _reduce(
+    operation: np.ufunc, values: Column, firsts: Column, ends: Column, dtype: type[np.int64] | None = None
+) -> Column:
+    """Reduce the values from each first up to the end, which is exclusive, after it, and not after the next first."""
     bounds = np.stack([firsts, ends], axis=1).ravel()
-    padded = np.append(values, values[-1:])
-    reduced: Column = operation.reduceat(padded, bounds)[::2]
+    bounds = bounds[:-1] if bounds[-1] == len(values) else bounds  # the last values are reduced up to their end
+    reduced: Column = operation.reduceat(values, bounds, dtype=dtype)[::2]
     return reduced
 
 
 def _sum(values: Column, firsts: Column, ends: Column) -> Column:
-    total = add_up(values)
-    sums: Column = total[ends] - total[firsts]
-    return sums
+    return _reduce(np.add, values, firsts, ends, np.int64)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:

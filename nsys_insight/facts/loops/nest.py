@@ -122,10 +122,11 @@ class Loop:
 
 @dataclass(frozen=True)
 class _Fold:
-    """The loops of one body: from term `starts[i]` up to `stops[i]`, with an iteration every `period` terms."""
+    """The loops of one period: of `symbols[i]` from term `starts[i]` up to `stops[i]`."""
 
     index: int
     terms: Terms
+    symbols: Ints
     starts: Ints
     stops: Ints
     period: int
@@ -150,7 +151,7 @@ class LoopNest:
         """Find the loops of a sequence.
 
         Args:
-            operations: A number for each operation; equal operations have equal numbers.
+            operations: A small number for each operation; equal operations have equal numbers.
             is_minor: Whether an operation alone makes no loop of its own: copies, memsets and waits.
             is_end: Whether an iteration rather ends than begins with an operation: copies to the host and waits.
             classes: A number for each different operation: those that may replace each other have equal numbers from
@@ -165,12 +166,15 @@ class LoopNest:
         self._bodies: dict[int, tuple[int, ...]] = {}
         self._symbols: dict[tuple[int, ...], int] = {}
         self._inner: dict[int, set[int]] = {}
-        names, symbols = np.unique(np.asarray(operations), return_inverse=True)
+        operations = np.asarray(operations, _INTEGER)
+        least = operations.min(initial=0)
+        is_used = np.bincount(operations - least) > 0
+        names = (np.flatnonzero(is_used) + least).tolist()
         self._variants = Variants(
-            {symbol: symbol if classes is None else classes[name] for symbol, name in enumerate(names.tolist())}
+            {symbol: symbol if classes is None else classes[name] for symbol, name in enumerate(names)}
         )
         self._next_symbol = len(names)
-        symbol = symbols.astype(_INTEGER)
+        symbol = (np.cumsum(is_used, dtype=_INTEGER) - _INTEGER(1))[operations - least]
         self._minor = set() if is_minor is None else set(symbol[is_minor].tolist())
         self._ends = set() if is_end is None else set(symbol[is_end].tolist())
         bounds = np.arange(len(symbol) + 1, dtype=_INTEGER) if positions is None else positions.astype(_INTEGER)
@@ -185,10 +189,9 @@ class LoopNest:
         if index in self._joined:
             return self._joined[index]
         fold = next(fold for fold in reversed(self._folds) if fold.index <= index)
-        start, stop = int(fold.starts[index - fold.index]), int(fold.stops[index - fold.index])
-        terms = fold.terms.slice(start, stop)
-        symbol = self._symbols[canonicalize(fold.terms.symbol[start : start + fold.period].tolist())]
-        return Loop(symbol, int(terms.first[0]), terms.end, terms.first[:: fold.period], terms)
+        number = index - fold.index
+        terms = fold.terms.slice(int(fold.starts[number]), int(fold.stops[number]))
+        return Loop(int(fold.symbols[number]), int(terms.first[0]), terms.end, terms.first[:: fold.period], terms)
 
     def find_operations(self, first: int, end: int) -> Ints:
         """Return where the operations of the nest are, from `first` up to `end`."""
@@ -306,8 +309,9 @@ class LoopNest:
         for period in propose_periods(symbol):
             if MIN_ITERATIONS * period > len(symbol):
                 continue
-            equal = np.concatenate([np.zeros(period, bool), symbol[period:] == symbol[:-period]])
-            edges = np.flatnonzero(np.diff(equal.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+            is_equal = np.zeros(len(symbol) + 2, bool)  # with one that is not before the first and after the last
+            np.equal(symbol[period:], symbol[:-period], out=is_equal[period + 1 : -1])
+            edges = np.flatnonzero(is_equal[1:] != is_equal[:-1]).reshape(-1, 2)
             runs = edges[edges[:, 1] - edges[:, 0] >= (MIN_ITERATIONS - 1) * period]
             if len(runs):
                 runs[:, 0] -= period
@@ -319,8 +323,12 @@ class LoopNest:
         """Replace the repetitions of one period by loops, at all occurrences of their bodies."""
         symbol = self.terms.symbol
         by_body: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
+        canonical: dict[bytes, tuple[int, ...]] = {}
         for start, stop in runs.tolist():
-            by_body[canonicalize(symbol[start : start + period].tolist())].append((start, stop))
+            first = symbol[start : start + period]
+            if (key := first.tobytes()) not in canonical:
+                canonical[key] = canonicalize(first.tolist())
+            by_body[canonical[key]].append((start, stop))
         is_folded = np.zeros(len(symbol), bool)
         starts, stops, symbols = [], [], []
         cuts_by_loop: dict[int, tuple[int, list[int]]] = {}
@@ -349,7 +357,7 @@ class LoopNest:
         start = np.concatenate(starts)
         order = np.argsort(start)
         start, stop, loop_symbol = start[order], np.concatenate(stops)[order], np.concatenate(symbols)[order]
-        self._folds.append(_Fold(self._loops, self.terms, start, stop, period))
+        self._folds.append(_Fold(self._loops, self.terms, loop_symbol, start, stop, period))
         for index in np.flatnonzero(np.isin(start, list(cuts_by_loop))).tolist():
             full_body, cuts = cuts_by_loop[int(start[index])]
             begins = np.concatenate([np.arange(full_body + offset - period, stop[index], period) for offset in cuts])

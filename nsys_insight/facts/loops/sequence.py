@@ -13,8 +13,6 @@ from nsys_insight.sql.parameters import bind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from nsys_insight.facts.context import Context
     from nsys_insight.facts.reading import Columns
 
@@ -47,11 +45,13 @@ def read_sequence(context: Context, tokens: Sequence[Any]) -> Columns:
 def _read_rows(context: Context, tokens: Sequence[Any]) -> Columns:
     """Read the operations piece by piece, and sort each piece by the time of the host call."""
     (statement,) = context.statements("loops", "rows").values()
-    is_long = sum(token.rows_count for token in tokens) > ROWS_PER_READ
+    rows_count = sum(token.rows_count for token in tokens)
     from_clause = "FROM internal.loop_sequence"
+    is_long = rows_count > ROWS_PER_READ
     boundaries = find_boundaries(context.connection, "host_ns", from_clause, ROWS_PER_READ) if is_long else []
     hashes = np.array([token.token for token in tokens], np.uint64)
-    pieces: dict[str, list[NDArray[Any]]] = {}
+    columns: Columns = {}
+    position = 0
     for from_ns, to_ns in pairwise([None, *boundaries, None]):
         rows = read_columns(context.connection, bind(statement, {"from_ns": from_ns, "to_ns": to_ns}))
         order = np.argsort(rows["host_ns"], kind="stable")
@@ -59,8 +59,10 @@ def _read_rows(context: Context, tokens: Sequence[Any]) -> Columns:
             order = np.lexsort((rows["token"], rows["end_ns"], rows["start_ns"], rows["host_ns"]))
         rows["token"] = np.searchsorted(hashes, rows["token"]).astype(np.int32)
         for name, values in rows.items():
-            pieces.setdefault(name, []).append(values[order])
-    return {name: np.concatenate(pieces.pop(name)) for name in list(pieces)}
+            column = columns.setdefault(name, np.empty(rows_count, values.dtype))
+            np.take(values, order, out=column[position : position + len(order)])
+        position += len(order)
+    return {name: values[:position] for name, values in columns.items()}
 
 
 def _unite_copies(rows: Columns, tokens: Sequence[Any]) -> None:

@@ -1,7 +1,12 @@
 /* parameters = ["frames"] */
 -- The names and kinds of frames. `frames` has ids of symbols and modules, and is_unresolved: no row has the symbol
--- resolved.
-WITH frame_texts AS (
+-- resolved. The function that nvcc writes to launch a kernel has the kernel's name. It is not a place in the program.
+WITH kernel_functions AS (
+    SELECT DISTINCT _name_before_parameters(s.value) AS function
+    FROM (SELECT DISTINCT demangledName AS name_id FROM unscoped.CUPTI_ACTIVITY_KIND_KERNEL) AS k
+    JOIN raw.StringIds AS s ON s.id = k.name_id
+),
+frame_texts AS (
     SELECT
         c.symbol AS symbol_id, c.module AS module_id,
         CASE WHEN NOT c.is_unresolved THEN s.value END AS symbol, regexp_extract(m.value, '[^/\\]*$') AS module
@@ -15,7 +20,13 @@ resolved_symbols AS (
     FROM frame_texts
 ),
 classified_frames AS (
-    SELECT *, _frame_kind(symbol, module) AS kind, _function_text(symbol) AS function FROM resolved_symbols
+    SELECT
+        *, _function_text(symbol) AS function,
+        CASE
+            WHEN _name_before_parameters(symbol) IN (FROM kernel_functions) THEN 'runtime'
+            ELSE _frame_kind(symbol, module)
+        END AS kind
+    FROM resolved_symbols
 )
 SELECT symbol_id, module_id, symbol, module, kind, function, _frame_text(kind, function, module) AS name
 FROM classified_frames;

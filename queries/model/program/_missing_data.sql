@@ -19,7 +19,8 @@ FROM scope, LATERAL (
                 WHEN EXISTS (FROM raw.DIAGNOSTIC_EVENT WHERE text LIKE '%driver version%not supported%')
                     THEN 'a newer nsys: this one does not support the CUDA version of the driver'
                 WHEN (SELECT traces_cuda FROM settings)
-                    THEN '--trace-fork-before-exec=true, for child processes: CUDA was traced, but no call is recorded'
+                    THEN '--trace-fork-before-exec=true, for child processes, and cudaProfilerStop before they end by '
+                        '_exit: CUDA was traced, but no call is recorded'
                 ELSE 'nsys profile -t cuda'
             END,
             -- Calls without GPU work are a program that ran nothing on the GPU.
@@ -30,7 +31,10 @@ FROM scope, LATERAL (
             CASE
                 WHEN EXISTS (FROM raw.DIAGNOSTIC_EVENT WHERE text LIKE 'Error when processing events%')
                     THEN 'nsys profile -t cuda, without nvtx, or a newer nsys: nsys failed to process some events'
-                ELSE 'nsys profile without --duration and --kill, until the program ends: nsys says that CUDA events '
+                -- What a process has not flushed is lost if it ends by _exit, as forked workers of Python's
+                -- multiprocessing do, or by a signal. --cuda-flush-interval does not help (docs/evidence/odd.md).
+                ELSE 'nsys profile without --duration and --kill, until the program exits on its own, or calls '
+                    'cudaProfilerStop before _exit, which ends forked workers of Python: nsys says that CUDA events '
                     'might be missing'
             END,
             NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded) AND EXISTS (FROM _call_counts)
