@@ -9,6 +9,7 @@ from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs import library, step_options
 from nsys_insight.packs.flag_texts import naming_parameters
 from nsys_insight.session.session import Session
+from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,8 +149,6 @@ class Trace(Session, Reports):
             """
             pack = None if name.startswith("_") else library.all_packs().get(name.replace("_", "-"))
             if pack is None:
-                from nsys_insight.text.suggestions import did_you_mean
-
                 hint = (
                     ""
                     if name.startswith("_")

@@ -12,6 +12,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.run import open_traces, show, write_answer
 from nsys_insight.errors import UsageError
 from nsys_insight.render import HUMAN_FORMATS
+from nsys_insight.text.units import values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,6 @@ def describe_changed_range(sides: Sequence[Sequence[Path]], flags: Flags, steps:
     if not steps or any(len(side) > 1 for side in sides):
         return []
     from nsys_insight.compare.runs import Run
-    from nsys_insight.text.units import values
 
     times_by_side: list[dict[str, int]] = []
     for (path,), step in zip(sides, steps, strict=True):

@@ -16,6 +16,7 @@ from nsys_insight.ingest.scope import Scope
 from nsys_insight.packs.model_config import count_parameters
 from nsys_insight.packs.step_options import AUTO, PARAMS, StepOptions, parse_options
 from nsys_insight.render import FORMATS, choose_format
+from nsys_insight.text.units import parse_duration, parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -111,8 +112,6 @@ class Flags:
         Raises:
             UsageError: The text is not a duration.
         """
-        from nsys_insight.text.units import parse_seconds
-
         return None if self.timeout is None else parse_seconds(self.timeout, flag="--timeout")
 
     @property
@@ -315,8 +314,6 @@ def make_step_flags(*, has_step_time: bool = True) -> list[inspect.Parameter]:
 
 
 def _parse_time(text: str | None) -> int | None:
-    from nsys_insight.text.units import parse_duration
-
     if text is None:
         return None
     # Times before the start of the capture range are negative.

@@ -91,7 +91,6 @@ def make_pack_schema(pack: Pack) -> Schema:
 
 
 def _list_columns(pack: Pack) -> list[Column]:
-    from nsys_insight.session.answer import Column
     from nsys_insight.session.model import empty_model
 
     with empty_model() as connection:

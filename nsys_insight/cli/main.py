@@ -22,6 +22,7 @@ from nsys_insight.cli.registry import Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.packs.library import find_pack
 from nsys_insight.paths import expand_home
+from nsys_insight.text.suggestions import did_you_mean, format_suggestion
 from nsys_insight.version import __version__
 
 app = typer.Typer(
@@ -169,7 +170,6 @@ def _describe_error(error: Exception) -> InsightError | None:
         message, hint = f"{context.command_path} needs a subcommand", f"choose one of those above: {hint}"
     if message.startswith("No such command"):
         from nsys_insight.cli.commands.help import complete_commands
-        from nsys_insight.text.suggestions import did_you_mean, format_suggestion
 
         # The name of a subcommand follows that of its command, and `help` explains the command after it.
         is_inner = bool(context and context.parent)
@@ -188,8 +188,6 @@ def _describe_error(error: Exception) -> InsightError | None:
 
 def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[str, str]:
     """Return the message and hint for an option that is unknown, has no value or is too small; else those of Click."""
-    from nsys_insight.text.suggestions import did_you_mean, format_suggestion
-
     if too_small := _BELOW_RANGE.match(message):
         flag, value, minimum = too_small.groups()
         return f"{flag} is {value}, which is less than {minimum}", f"{flag} {minimum}"

@@ -24,6 +24,7 @@ from nsys_insight.cli.flags import (
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.facts_folder import read_failures
+from nsys_insight.model.views import views_read
 from nsys_insight.packs import rank_sums
 from nsys_insight.packs.step_options import step_params_of
 from nsys_insight.render import HUMAN_FORMATS, write
@@ -281,8 +282,6 @@ def write_text(text: str | bytes, output: Path | None, notes: Iterable[str] = ()
 
 def explain(statement: str, title: str, values: dict[str, Any]) -> None:
     """Print the SQL that would run, its parameters, and the views it reads."""
-    from nsys_insight.model.views import views_read
-
     tables = list_tables_read(statement)
     base_views = [view.name for view in views_read(parse_names(statement)) if view.name not in tables]
     lines = [

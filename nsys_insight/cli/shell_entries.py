@@ -6,6 +6,7 @@ import inspect
 import io
 import os
 import shlex
+import shutil
 import sys
 import time
 from dataclasses import replace
@@ -247,8 +248,6 @@ def _print_entry(label: str, text: str) -> None:
 
 
 def _print_paged(text: str) -> None:
-    import shutil
-
     if text.count("\n") < shutil.get_terminal_size().lines:
         print(text, end="")
         return

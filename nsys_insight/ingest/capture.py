@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -206,7 +207,6 @@ def run(capture: Capture, program: Sequence[str], output: Path) -> int:
     Raises:
         ToolError: nsys is missing, or wrote no report.
     """
-    import signal
     import subprocess
 
     command = capture.build_command(nsys.find_newest_nsys(to_capture=True), output, program)

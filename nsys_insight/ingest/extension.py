@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
@@ -10,8 +11,6 @@ from nsys_insight.errors import ToolError
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import duckdb
 
 _PACKAGE = "duckdb-extension-sqlite-scanner"
@@ -22,7 +21,6 @@ _checked: set[Path] = set()
 def find_scanner() -> Path | None:
     """Return DuckDB's SQLite extension from PyPI; None if there is no build for this DuckDB and platform."""
     from importlib.util import find_spec
-    from pathlib import Path
 
     import duckdb
 

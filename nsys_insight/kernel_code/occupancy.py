@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
@@ -90,8 +91,6 @@ def parse_capability(architecture: str) -> str:
     Raises:
         UsageError: The architecture is not in the catalog.
     """
-    import re
-
     capabilities = [chip["compute_capability"] for chip in read_chips()]
     digits = re.sub(r"^(sm_?|compute_)|\.|[af]$", "", architecture.strip().lower())
     matching_capability = next((name for name in capabilities if name.replace(".", "") == digits), None)

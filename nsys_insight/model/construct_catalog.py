@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
-from nsys_insight.paths import queries_folder, user_folder
+from nsys_insight.paths import package_folder, queries_folder, user_folder
 from nsys_insight.records import RecordError, check, make_record, parse_toml
 from nsys_insight.sql.headers import join_lines
 from nsys_insight.sql.quoting import literal
@@ -210,8 +210,6 @@ def _read_user_entries() -> list[Construct]:
 
 def list_columns() -> list[str]:
     """Return the columns of `step_operations` that conditions can use, each with its type."""
-    from nsys_insight.paths import package_folder
-
     declared = parse_toml((package_folder() / "facts" / "step_operations" / "tables.toml").read_text(encoding="utf-8"))
     return [column.partition(":")[0] for column in declared["tables"]["step_operations"]["columns"]]
 

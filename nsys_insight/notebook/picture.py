@@ -11,7 +11,7 @@ from nsys_insight import outputs
 from nsys_insight.errors import UsageError
 from nsys_insight.notebook.html import read_colors
 from nsys_insight.page import styles
-from nsys_insight.render.roofline import FITTING_STYLE
+from nsys_insight.render.roofline import FITTING_STYLE, convert_to_png
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,8 +49,6 @@ class Picture:
         Raises:
             UsageError: The suffix is a different one, the file cannot be written, or this machine cannot write a .png.
         """
-        from nsys_insight.render.roofline import convert_to_png
-
         target = Path(path)
         suffix = target.suffix.lower()
         if suffix not in (".svg", ".png"):

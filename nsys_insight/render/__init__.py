@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -111,8 +112,6 @@ def _write_binary(answer: Answer, target: TextIO, fmt: str, limit: int | None) -
     """Write a binary format to a stream, by way of a temporary file."""
     if target.isatty():
         raise UsageError(f"{fmt.capitalize()} is binary and cannot be shown in a terminal", f"add -o answer.{fmt}")
-    import shutil
-
     with cache_folder.use_temporary_folder() as folder:
         path = folder.claim(f"answer.{fmt}")
         _write_binary_file(answer, path, fmt, limit)

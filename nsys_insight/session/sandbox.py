@@ -9,7 +9,9 @@ newer DuckDB adds is refused until somebody has reviewed it.
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
@@ -159,9 +161,6 @@ def open_writable_path(target: Path) -> Iterator[Path]:
         UsageError: The target is a file that this program did not write.
         OSError: The target cannot be written.
     """
-    import errno
-    import shutil
-
     import duckdb
 
     from nsys_insight.ingest.database import missing_spill_folder_error, spill_folder

@@ -22,6 +22,7 @@ from nsys_insight.cli.flags import (
 from nsys_insight.cli.run import open_traces, show, write_text
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs.step_options import AUTO
+from nsys_insight.paths import demo_trace
 from nsys_insight.render import FORMATS, HUMAN_FORMATS
 from nsys_insight.text.cells import color_severities, printable, wrap
 
@@ -150,7 +151,6 @@ def greet() -> bool:
 
 def demo() -> None:
     """Diagnose a sample trace: a small decoder that PyTorch runs eagerly on an H200. Its name is demo."""
-    from nsys_insight.paths import demo_trace
     from nsys_insight.trace import Trace
 
     with Trace(demo_trace()) as trace:

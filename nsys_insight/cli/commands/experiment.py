@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -180,8 +181,6 @@ def _show_tries(experiment_log: Log, tries: list[Try], fmt: str, title: str, *, 
 
 
 def _make_answer(experiment_log: Log, tries: list[Try], title: str, *, has_notes: bool) -> Answer:
-    from dataclasses import asdict
-
     from nsys_insight.session.answer import build_answer, read_columns
 
     columns = read_columns("cli/tries")

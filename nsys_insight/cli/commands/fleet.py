@@ -14,6 +14,7 @@ from nsys_insight.cli.flags import Flags, FormatOption, check_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import UsageError
 from nsys_insight.extras import write_install_command
+from nsys_insight.text.units import parse_bytes
 
 # Maximum memory of a worker in bytes: no report needs more (docs/evidence/performance.md). On a small machine, all
 # workers together share nine tenths of the memory.
@@ -101,7 +102,6 @@ def fleet(  # noqa: PLR0913 - flags
 def _choose_worker_memory(text: str | None, workers: int | None, scheduler: str | None) -> int | None:
     """Choose the memory of a worker in bytes. None means no limit here: a scheduler's workers, or a single process."""
     from nsys_insight.ingest.limits import read_total_memory
-    from nsys_insight.text.units import parse_bytes
 
     if text is not None:
         size = parse_bytes(text, flag="--memory")

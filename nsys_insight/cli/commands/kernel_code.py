@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -106,8 +106,6 @@ def ptxas(  # noqa: PLR0913 - flags
     kernels are matched by mangled name. Spills cost local memory traffic. Low occupancy is not a problem in itself:
     see nsys-insight occupancy --help.
     """
-    from contextlib import ExitStack
-
     from nsys_insight.kernel_code import ptxas as compiler
     from nsys_insight.kernel_code.occupancy import parse_shared_bytes
 

@@ -16,6 +16,7 @@ from nsys_insight.cli.run import draw, get_picture_suffix, open_trace, show
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest.ncu import store
 from nsys_insight.render import FORMATS, choose_format
+from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
@@ -233,8 +234,6 @@ def find_store(files: list[Path], implementation: str | None) -> Path:
 
 def _delete_other_kernels(ncu_data: NcuData, kernel: str) -> None:
     """Delete the launches of kernels whose name does not contain `kernel`."""
-    from nsys_insight.sql.quoting import literal
-
     condition = f"NOT contains(lower(kernel), {literal(kernel.lower())})"
     if not ncu_data.rows(f"FROM ncu_kernels WHERE NOT ({condition}) LIMIT 1"):
         names = [row["short_name"] for row in ncu_data.rows("SELECT DISTINCT short_name FROM ncu_kernels ORDER BY 1")]

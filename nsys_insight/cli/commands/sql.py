@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -193,8 +194,6 @@ def schema(
     ncu-report, ncu-roofline, ncu-diff, answer (what all share) or error; by default, all of them.
     """
     if as_json:
-        import json
-
         from nsys_insight.cli.json_schema import get_schema
 
         print(json.dumps(get_schema(view), indent=2))
