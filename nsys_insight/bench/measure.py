@@ -15,14 +15,13 @@ from nsys_insight.bench.result import Bench, Series, Side
 from nsys_insight.bench.statistics import MIN_REPETITIONS, estimate_center
 from nsys_insight.bench.verdict import estimate_change
 from nsys_insight.compare.benchmark_formats import NAME_HINT, BenchmarkOutput, Reading, parse_text
-from nsys_insight.compare.direction import infer_direction
+from nsys_insight.compare.direction import Better, infer_direction
 from nsys_insight.errors import InsightError, UsageError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_insight.compare.direction import Better
 
 Command = str | list[str]
 WALL = "wall"

@@ -23,7 +23,7 @@ from nsys_insight.ingest.scope import write_flags
 from nsys_insight.packs import library
 from nsys_insight.paths import expand_home
 from nsys_insight.render import BINARY_FORMATS, HUMAN_FORMATS, choose_format, write
-from nsys_insight.session.answer import build_answer
+from nsys_insight.session.answer import Answer, build_answer
 from nsys_insight.session.schema import describe_schema
 from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.statements import split_statements
@@ -32,7 +32,6 @@ from nsys_insight.text.cells import wrap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.session.answer import Answer
     from nsys_insight.trace import Trace
 
 # Maximum rows of a table that the terminal shows, page by page; .save writes all rows.

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare import members, phases
-from nsys_insight.compare.comparison import SIGNIFICANT_VERDICTS, find_clocks
+from nsys_insight.compare.comparison import SIGNIFICANT_VERDICTS, Comparison, Row, find_clocks
 from nsys_insight.compare.noise import count_runs_needed
-from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
+from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Run
 from nsys_insight.compare.step_times import WITHOUT_NSYS
 from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict
 from nsys_insight.session.answer import Answer, Column, build_answer, read_columns
@@ -18,8 +18,6 @@ from nsys_insight.text.units import count_noun, label_of, values
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nsys_insight.compare.comparison import Comparison, Row
-    from nsys_insight.compare.runs import Run
 
 # Launches bound a step if the GPU waits for them for this share of it.
 MIN_LAUNCH_SHARE = 0.5

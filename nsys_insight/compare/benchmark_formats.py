@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import records
-from nsys_insight.compare.direction import infer_direction
+from nsys_insight.compare.direction import Better, infer_direction
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
 from nsys_insight.errors import UsageError, read_text
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from nsys_insight.compare.direction import Better
 
 _NUMBER = r"(?:[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
 _RESULT = re.compile(rf"^RESULT[ \t]+(\S+)[ \t]+({_NUMBER})(?:[ \t]+(\S[^\r\n]*?))?[ \t]*\r?$", re.MULTILINE)

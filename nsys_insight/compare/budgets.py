@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.noise import Samples
-from nsys_insight.compare.runs import HEADLINE, OLD_METRICS, PEAK_MEMORY
+from nsys_insight.compare.runs import HEADLINE, OLD_METRICS, PEAK_MEMORY, Run
 from nsys_insight.compare.verdict import Verdict
 from nsys_insight.errors import UsageError, read_text
 from nsys_insight.records import parse_toml
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from nsys_insight.compare.runs import Run
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 

@@ -8,10 +8,10 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare import members, phases
-from nsys_insight.compare.direction import infer_direction
-from nsys_insight.compare.kernel_identity import match_kernels
+from nsys_insight.compare.direction import Better, infer_direction
+from nsys_insight.compare.kernel_identity import Match, match_kernels
 from nsys_insight.compare.noise import Difference, Samples, compute_differences
-from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Side
+from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Run, Side
 from nsys_insight.compare.step_times import WITHOUT_NSYS, measure_per_unit
 from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict, decide, judge_direction
 from nsys_insight.errors import UsageError
@@ -19,9 +19,6 @@ from nsys_insight.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_insight.compare.direction import Better
-    from nsys_insight.compare.kernel_identity import Match
-    from nsys_insight.compare.runs import Run
 
 # A time that changed by less than this percentage of the step is `little`.
 LITTLE_PCT = 1.0

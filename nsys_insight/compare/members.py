@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.noise import Difference
-from nsys_insight.compare.runs import pool_samples
+from nsys_insight.compare.runs import Member, Run, pool_samples
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from nsys_insight.compare.runs import Member, Run
 
 # How members were paired, in words. Pairs by rank need none.
 _MATCH_TEXTS = {

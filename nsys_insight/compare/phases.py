@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.noise import Difference, Samples
-from nsys_insight.compare.runs import HEADLINE, pool_samples
+from nsys_insight.compare.runs import HEADLINE, Run, pool_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from nsys_insight.compare.runs import Run
 
 # The name of a run's requests among its phases, and their metrics.
 REQUESTS = "requests"

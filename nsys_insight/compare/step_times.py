@@ -6,14 +6,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.noise import Difference, Samples
-from nsys_insight.compare.runs import HEADLINE
+from nsys_insight.compare.runs import HEADLINE, Run
 from nsys_insight.errors import UsageError
 from nsys_insight.text.units import parse_duration, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.compare.runs import Run
 
 WITHOUT_NSYS = "without_nsys_ns"
 # The limits of the view `unprofiled_step`: a time beyond them is of another unit of work than the step of the trace.

@@ -8,16 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.diagnose.diagnosis import open_diagnosis
+from nsys_insight.diagnose.diagnosis import Diagnosis, open_diagnosis
 from nsys_insight.diagnose.evaluate import NO_LATER_QUERIES, LaterQueries
 from nsys_insight.packs import library
 from nsys_insight.paths import read_query
-from nsys_insight.session.answer import build_answer
+from nsys_insight.session.answer import Answer, Column, build_answer
 
 if TYPE_CHECKING:
-    from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.session.answer import Answer, Column
     from nsys_insight.session.session import Session
 
 Rows = list[dict[str, Any]]

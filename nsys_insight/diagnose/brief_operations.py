@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text import units
 from nsys_insight.text.operation_names import shorten_operation
 from nsys_insight.text.units import count_noun, time_text
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from nsys_insight.diagnose.brief import Brief, Rows
     from nsys_insight.diagnose.findings import DiagnosisResult
-    from nsys_insight.session.answer import Answer
 
 _NAME_CHARS, NEST_NAME_CHARS = 52, 32
 # From these on, a kernel's resources are unusual: more shared memory than a block has without opting in, registers

@@ -27,7 +27,7 @@ from nsys_insight.diagnose.brief_operations import (
     size_text,
     sum_families,
 )
-from nsys_insight.diagnose.findings import ANY, FRAMEWORKS
+from nsys_insight.diagnose.findings import ANY, FRAMEWORKS, DiagnosisResult
 from nsys_insight.render import table
 from nsys_insight.text.cells import wrap
 from nsys_insight.text.operation_names import shorten_operation
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nsys_insight.diagnose.brief import Brief, Rows
-    from nsys_insight.diagnose.findings import DiagnosisResult
     from nsys_insight.session.answer import Answer
 
 BUDGET, BUDGET_OF_SEVERAL = 2_000, 2_600

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.diagnose.findings import CAPTURE_FAMILY, FAILED_FAMILY
+from nsys_insight.diagnose.findings import CAPTURE_FAMILY, FAILED_FAMILY, Finding
 from nsys_insight.packs.rules import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_insight.diagnose.findings import Finding
 
 MAX_FINDINGS = 7
 # A cause explains a symptom that is at most this many times its own saving; a larger one has other causes too. Each

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsys_insight.diagnose.findings import read_finding_rules
+from nsys_insight.diagnose.findings import FindingRule, read_finding_rules
 from nsys_insight.errors import UsageError
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import is_of_another_user, list_project_folders
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from nsys_insight.diagnose.findings import FindingRule
 
 SETTINGS_FILE = "nsys-insight.toml"
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.diagnose.findings import FRAMEWORKS
-from nsys_insight.session.answer import build_answer, read_columns
+from nsys_insight.diagnose.findings import FRAMEWORKS, FindingRule
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.templates import show_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from nsys_insight.diagnose.findings import FindingRule
-    from nsys_insight.session.answer import Answer
 
 # The groups of rules, by the first digit of their codes: what the time is lost to.
 GROUPS = {

@@ -13,7 +13,7 @@ from nsys_insight.bench.answer import notes as bench_notes
 from nsys_insight.bench.checks import Check, CheckOptions, have_passed, run_checks
 from nsys_insight.bench.measure import Plan, measure
 from nsys_insight.bench.repository import read_git_commit, read_git_diff
-from nsys_insight.bench.result import compare_with_old
+from nsys_insight.bench.result import Bench, compare_with_old
 from nsys_insight.bench.statistics import estimate_center
 from nsys_insight.compare.verdict import Decision, Verdict
 from nsys_insight.errors import InsightError, UsageError
@@ -21,7 +21,6 @@ from nsys_insight.experiment import log
 
 if TYPE_CHECKING:
     from nsys_insight.bench.answer import BenchDecision
-    from nsys_insight.bench.result import Bench
     from nsys_insight.bench.verdict import MetricVerdict
     from nsys_insight.experiment.log import Log, Setup, Try
 

@@ -8,11 +8,11 @@ from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import cache_folder, progress
-from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, can_have_rows, fill
+from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, FactOptions, can_have_rows, fill
 from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
-from nsys_insight.ingest.scope import FULL_TRACE
-from nsys_insight.model.producers import create_table, facts_read, get_producer, options_of, producer_of
+from nsys_insight.ingest.scope import FULL_TRACE, Scope
+from nsys_insight.model.producers import Producer, create_table, facts_read, get_producer, options_of, producer_of
 from nsys_insight.paths import package_folder, queries_folder, user_folder
 
 if TYPE_CHECKING:
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.context import FactOptions
-    from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source, StoredFacts
-    from nsys_insight.model.producers import Producer
     from nsys_insight.sql.names import Names
 
 

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
 from nsys_insight.extras import write_install_command
-from nsys_insight.fleet.task import Outcome, run_task
+from nsys_insight.fleet.task import Outcome, Task, run_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from nsys_insight.fleet.task import Task
 
     Outcomes = Iterator[tuple[int, Outcome]]  # task number and outcome, in the order in which the tasks end
 

@@ -9,7 +9,7 @@ from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extension, facts_folder, time_bounds
 from nsys_insight.ingest.database import attach_file, list_tables
 from nsys_insight.ingest.expected_schema import has_expected_types
-from nsys_insight.ingest.files import Kind, list_parquet_files
+from nsys_insight.ingest.files import File, Kind, list_parquet_files
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
 from nsys_insight.ingest.source import NOT_COPIED, Export, Source
 from nsys_insight.ingest.sqlite_file import read_sqlite_types
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import duckdb
-
-    from nsys_insight.ingest.files import File
 
 
 # The catalog of an attached cache file (`ingest.store`). With several traces, a number is appended.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest.row_names import name_rows
-from nsys_insight.ingest.source import ANY_TIME, RowChecks
+from nsys_insight.ingest.source import ANY_TIME, RowChecks, Source, Window
 from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import duckdb
-
-    from nsys_insight.ingest.source import Source, Window
 
 
 # The text of the error that a query raises when it meets an invalid row.

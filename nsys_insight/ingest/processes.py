@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import row_search
 from nsys_insight.ingest.expected_schema import read_expected_schema
-from nsys_insight.ingest.source import SharedPid
+from nsys_insight.ingest.source import SharedPid, Source
 from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.source import Source
 
 _LAST_NUMBER = (1 << 24) - 1  # Linux and Windows give pids from the lowest on
 # A table of an export with more rows is searched in its first and last rows, and in single rows between them.

@@ -9,7 +9,7 @@ from nsys_insight.ingest import gpus, processes, row_search, time_bounds
 from nsys_insight.ingest.bad_rows import check_keys, guard_column, raise_unless
 from nsys_insight.ingest.expected_schema import cast_column, read_expected_schema
 from nsys_insight.ingest.scope import FULL_TRACE, Scope, cut_column, write_condition
-from nsys_insight.ingest.source import RowChecks
+from nsys_insight.ingest.source import RowChecks, Source
 from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.sql.quoting import identifier, literal
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.source import Source
     from nsys_insight.sql.names import Names
 
 # The tables that are also read outside the scope, to find out when a GPU was idle, and why.

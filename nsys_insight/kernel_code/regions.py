@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from nsys_insight.kernel_code.instructions import UNKNOWN, classify, list_multiply_add_classes
-from nsys_insight.kernel_code.loops import find_loops
+from nsys_insight.kernel_code.instructions import UNKNOWN, Instruction, Kernel, classify, list_multiply_add_classes
+from nsys_insight.kernel_code.loops import Loop, find_loops
 from nsys_insight.kernel_code.source_page import EXECUTED, SAMPLES
-
-if TYPE_CHECKING:
-    from nsys_insight.kernel_code.instructions import Instruction, Kernel
-    from nsys_insight.kernel_code.loops import Loop
 
 # Modifiers of instructions that poll a barrier.
 _POLL_MODIFIERS = {"TRYWAIT"}

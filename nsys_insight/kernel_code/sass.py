@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import UsageError
 from nsys_insight.kernel_code.demangle import demangle
 from nsys_insight.kernel_code.files import build_no_code_error, open_kernels
-from nsys_insight.kernel_code.instructions import describe_classes
+from nsys_insight.kernel_code.instructions import Kernel, describe_classes
 from nsys_insight.kernel_code.reading import describe_region
-from nsys_insight.kernel_code.regions import find_hottest_loop, sort_by_samples, split_regions
+from nsys_insight.kernel_code.regions import Region, find_hottest_loop, sort_by_samples, split_regions
 from nsys_insight.kernel_code.source_page import EXECUTED, SAMPLES, STALL, THREADS
 from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.kernel_names import make_readable
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from nsys_insight.kernel_code.instructions import Kernel
-    from nsys_insight.kernel_code.regions import Region
 
 _MAX_LINES = 10  # lines shown per kernel
 # Older architectures have another encoding. Newer ones are read; instructions not in the catalog count as unknown.

@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.model import views
 from nsys_insight.model.views import read_declarations
 from nsys_insight.paths import package_folder
-from nsys_insight.sql.names import scan_names
+from nsys_insight.sql.names import Names, scan_names
 from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import duckdb
-
-    from nsys_insight.sql.names import Names
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.paths import read_catalog
-from nsys_insight.session.answer import read_columns
+from nsys_insight.session.answer import Answer, read_columns
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Sequence
 
-    from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
 BOUNDS = ("compute", "memory", "latency", "balanced", "unknown")

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nsys_insight.ncu.report import format_dimensions
-from nsys_insight.ncu.strategies import scale_saving
+from nsys_insight.ncu.report import KernelReport, NcuReport, Priority, format_dimensions
+from nsys_insight.ncu.strategies import Strategy, scale_saving
 from nsys_insight.render import markdown, table
 from nsys_insight.render.json_ import SCHEMA, make_plain
 from nsys_insight.session.answer import Answer, Column, build_answer
@@ -16,9 +16,7 @@ from nsys_insight.text.kernel_names import fit, make_readable
 from nsys_insight.text.units import count_noun, label, value, value_or_unknown
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.report import KernelReport, NcuReport, Priority
     from nsys_insight.ncu.rules import KernelFinding, Target
-    from nsys_insight.ncu.strategies import Strategy
 
 _MAX_PRIORITIES = 10
 _SUMMARY_COLUMNS = (

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nsys_insight.ncu.data import read_column_metrics
+from nsys_insight.ncu.data import NcuData, read_column_metrics
 from nsys_insight.packs.rules import SEVERITIES, Rule, read_rules
 from nsys_insight.paths import read_catalog
 from nsys_insight.sql.quoting import literal
-
-if TYPE_CHECKING:
-    from nsys_insight.ncu.data import NcuData
 
 
 @dataclass(frozen=True, kw_only=True)

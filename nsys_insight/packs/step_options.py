@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.model.producers import facts_read, options_of, producer_of
-from nsys_insight.packs.pack import Param
+from nsys_insight.packs.pack import Pack, Param
 from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nsys_insight.packs.pack import Pack
     from nsys_insight.sql.names import Names
 
 METHODS = ("auto", "nvtx", "graph", "sequence", "count")

@@ -11,14 +11,13 @@ from nsys_insight.compare.measure import measure_runs
 from nsys_insight.packs import flag_texts
 from nsys_insight.page import html
 from nsys_insight.page.tables import build_table
-from nsys_insight.page.timeline import build_timeline
+from nsys_insight.page.timeline import Timeline, build_timeline
 from nsys_insight.text.cells import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.page.timeline import Timeline
     from nsys_insight.session.session import Session
 
 

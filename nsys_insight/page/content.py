@@ -7,13 +7,13 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.diagnose.brief import read_brief
+from nsys_insight.diagnose.brief import Brief, read_brief
 from nsys_insight.diagnose.evaluate import LaterQueries
 from nsys_insight.errors import InsightError
 from nsys_insight.packs import flag_texts
-from nsys_insight.packs.library import built_in_packs, packs_by_topic
-from nsys_insight.page.ranks import draw_ranks
-from nsys_insight.session.answer import build_answer, read_columns
+from nsys_insight.packs.library import Topic, built_in_packs, packs_by_topic
+from nsys_insight.page.ranks import Ranks, draw_ranks
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.cells import printable
 from nsys_insight.text.units import label, label_of, value
 
@@ -21,15 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_insight.diagnose.brief import Brief
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding
     from nsys_insight.ncu.report import Priority
-    from nsys_insight.packs.library import Topic
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.page.ranks import Ranks
-    from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
 _COLUMN_NAME = re.compile(r"\b[a-z]\w*_(?:ns|bytes|per_s)\b")

@@ -13,7 +13,7 @@ from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.packs.library import built_in_packs
 from nsys_insight.page import pictures, queries, styles
 from nsys_insight.page.cards import MAX_CARDS, Card, make_cards
-from nsys_insight.page.content import NCU_READING, label_columns, take_sentences
+from nsys_insight.page.content import NCU_READING, Content, Report, label_columns, take_sentences
 from nsys_insight.page.flame import RANGE_LIMITS, Flame, draw_flame, draw_icicle
 from nsys_insight.page.layer import Layer, draw_layer
 from nsys_insight.page.tables import build_table
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding
     from nsys_insight.packs.step_options import StepOptions
-    from nsys_insight.page.content import Content, Report
     from nsys_insight.session.session import Session
 
 # Rows of a table. The command below the table prints all rows.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.page import pictures
-from nsys_insight.page.content import NCU_READING, label_columns, take_sentences
+from nsys_insight.page.content import NCU_READING, Content, Report, label_columns, take_sentences
 from nsys_insight.render.fields import build_fields, write_footer
 from nsys_insight.render.markdown import escape_prose, format_code, format_table
 from nsys_insight.text.cells import printable
@@ -14,7 +14,6 @@ from nsys_insight.text.cells import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nsys_insight.page.content import Content, Report
     from nsys_insight.page.pictures import Bar
 
 # Rows of a table. The command below the table prints all rows.

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.render.fields import build_fields, drop_unknown_details, write_footer
+from nsys_insight.render.fields import Field, build_fields, drop_unknown_details, write_footer
 from nsys_insight.text.cells import printable
 from nsys_insight.text.units import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from nsys_insight.render.fields import Field
     from nsys_insight.session.answer import Answer
 
 _MARKUP = re.compile(r"([\\`*_<>\[\]&~#|])")

@@ -10,13 +10,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from nsys_insight.scrub.paths import FILE_SUFFIX, ROOTS, find_paths
-from nsys_insight.scrub.sensitive import GENERIC_NAMES, MIN_VALUE_LENGTH, is_environment
+from nsys_insight.scrub.sensitive import GENERIC_NAMES, MIN_VALUE_LENGTH, Sensitive, is_environment
 from nsys_insight.text.secrets import mask_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from nsys_insight.scrub.sensitive import Sensitive
 
 _LIBRARY = re.compile(
     r"(?:lib|ld-)[\w.+-]*\.so[\d.]*|[\w.-]+\.dll|python[\d.]*|\[?(?:vdso|vsyscall|kernel\.kallsyms)\]?"

@@ -13,14 +13,13 @@ from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.identify import identify, make_scannable
 from nsys_insight.scrub.copy import copy_export
 from nsys_insight.scrub.rewrite import Rewriter, describe_counts
-from nsys_insight.scrub.sensitive import find_sensitive
+from nsys_insight.scrub.sensitive import Sensitive, find_sensitive
 from nsys_insight.scrub.verify import find_differing_reports, find_remaining_secrets
 from nsys_insight.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.scrub.sensitive import Sensitive
     from nsys_insight.session.answer import Answer
 
 

@@ -14,9 +14,9 @@ from nsys_insight.ingest.sqlite_file import read_only_uri
 from nsys_insight.packs.library import built_in_packs
 from nsys_insight.render.json_ import make_plain
 from nsys_insight.scrub.paths import ROOTS, find_paths
-from nsys_insight.scrub.rewrite import find_addresses
+from nsys_insight.scrub.rewrite import Rewriter, find_addresses
 from nsys_insight.scrub.wide_text import decode_wide, find_wide
-from nsys_insight.session.answer import build_answer, read_columns
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.sql.quoting import identifier
 from nsys_insight.text.secrets import MASK, find_known_formats, find_named_secrets, find_random_words
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_insight.packs.pack import Pack
-    from nsys_insight.scrub.rewrite import Rewriter
     from nsys_insight.scrub.sensitive import Sensitive
-    from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
 _TIME_COLUMNS = ("start_ns", "end_ns", "timestamp_ns")

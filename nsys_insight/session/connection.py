@@ -13,11 +13,11 @@ from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
 from nsys_insight.packs.library import find_pack
 from nsys_insight.session import sandbox
-from nsys_insight.session.answer import readable_type, select_readable
+from nsys_insight.session.answer import Batch, Columns, readable_type, select_readable
 from nsys_insight.session.prefetch import Prefetch, Question
 from nsys_insight.session.stored_answers import read_rows, store_answer, store_answer_per_trace
 from nsys_insight.sql.quoting import identifier, literal
-from nsys_insight.sql.statements import as_select, explain_failure
+from nsys_insight.sql.statements import Statement, as_select, explain_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from nsys_insight.facts.context import FactOptions
-    from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.session.database import Database
     from nsys_insight.session.store import Store
     from nsys_insight.session.stored_answers import Rows, StoredAnswer, Table
-    from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
 

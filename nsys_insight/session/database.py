@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import TraceError
-from nsys_insight.facts.context import DEFAULT_OPTIONS
+from nsys_insight.errors import InsightError, TraceError
+from nsys_insight.facts.context import DEFAULT_OPTIONS, FactOptions
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, processes, scope_check
 from nsys_insight.ingest.catalogs import name_catalogs
 from nsys_insight.ingest.expected_schema import read_expected_schema
-from nsys_insight.ingest.files import FileGuard, Kind, list_parquet_files
-from nsys_insight.ingest.limits import are_small_files
-from nsys_insight.ingest.scope import FULL_TRACE
+from nsys_insight.ingest.files import File, FileGuard, Kind, list_parquet_files
+from nsys_insight.ingest.limits import Limits, are_small_files
+from nsys_insight.ingest.scope import FULL_TRACE, Scope
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import template
 from nsys_insight.model.producers import facts_read
-from nsys_insight.packs.step_options import AUTO
+from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session import sandbox
 from nsys_insight.session.model import Model
 from nsys_insight.session.open_strategies import OpenStrategies
 from nsys_insight.session.recovery import Recovery
 from nsys_insight.session.store import Store
 from nsys_insight.session.united_traces import unite_traces
-from nsys_insight.sql.names import parse_names
+from nsys_insight.sql.names import Names, parse_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,16 +31,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.errors import InsightError
-    from nsys_insight.facts.context import FactOptions
-    from nsys_insight.ingest.files import File
-    from nsys_insight.ingest.limits import Limits
-    from nsys_insight.ingest.scope import Scope
     from nsys_insight.ingest.source import Source, Window
-    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.prefetch import Question
     from nsys_insight.session.united_traces import RankNumber
-    from nsys_insight.sql.names import Names
 
 _NAMED_TABLES = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"})
 _NO_NAMES_NOTE = """this export has no StringIds, the table with the names of kernels and calls: export the report \

@@ -12,7 +12,7 @@ from nsys_insight.ingest import gpus, raw, step_scope
 from nsys_insight.ingest.catalogs import use_catalog
 from nsys_insight.ingest.database import connect, list_tables
 from nsys_insight.ingest.processes import create_macros, number_processes
-from nsys_insight.ingest.scope import FULL_TRACE, finalize, prepare, write_scope_table
+from nsys_insight.ingest.scope import FULL_TRACE, Scope, finalize, prepare, write_scope_table
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import template, views
 from nsys_insight.packs.step_options import AUTO, StepOptions
@@ -21,7 +21,6 @@ from nsys_insight.sql.quoting import identifier
 if TYPE_CHECKING:
     import duckdb
 
-    from nsys_insight.ingest.scope import Scope
     from nsys_insight.sql.names import Names
 
 

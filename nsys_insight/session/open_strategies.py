@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.ingest import cache_entries, store
 from nsys_insight.ingest.attach import attach, is_unreadable_cell
 from nsys_insight.ingest.database import connect
-from nsys_insight.ingest.files import list_exports
+from nsys_insight.ingest.files import File, list_exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.source import Source
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import InsightError
 from nsys_insight.model import views
-from nsys_insight.packs.pack import parse_pack
+from nsys_insight.packs.pack import Pack, parse_pack
 from nsys_insight.packs.step_options import step_params_of
 from nsys_insight.session import sandbox
 from nsys_insight.session.model import empty_model
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.packs.pack import Pack
 
 COLUMN_TYPES = ("BIGINT", "INTEGER", "DOUBLE", "VARCHAR", "BOOLEAN")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import QueryError, TraceError
+from nsys_insight.errors import InsightError, QueryError, TraceError
 from nsys_insight.ingest import bad_rows, database
 from nsys_insight.ingest.attach import is_damaged, is_unreadable_cell
 from nsys_insight.session import sandbox
@@ -12,7 +12,6 @@ from nsys_insight.session import sandbox
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_insight.errors import InsightError
     from nsys_insight.ingest.files import File, FileGuard
     from nsys_insight.session.open_strategies import OpenStrategies
     from nsys_insight.session.store import Store

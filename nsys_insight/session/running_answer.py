@@ -6,14 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
-from nsys_insight.session.answer import Column
+from nsys_insight.session.answer import Batch, Column, Columns
 from nsys_insight.session.sandbox import open_writable_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.session.connection import Connection
     from nsys_insight.sql.statements import Statement
 

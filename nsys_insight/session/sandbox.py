@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight import cache_folder, outputs, own_files
 from nsys_insight.errors import QueryError
-from nsys_insight.ingest.waiting import StopSignal, wait_for
+from nsys_insight.ingest.waiting import Interruptible, StopSignal, wait_for
 from nsys_insight.model import views
 from nsys_insight.paths import queries_folder
 from nsys_insight.sql.names import find_called_functions, parse_names
 from nsys_insight.sql.parser import get_locked_connection
 from nsys_insight.sql.quoting import escape_glob, literal
-from nsys_insight.sql.statements import read_one_query, split_statements
+from nsys_insight.sql.statements import Statement, read_one_query, split_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.ingest.waiting import Interruptible
-    from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
 

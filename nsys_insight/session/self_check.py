@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from nsys_insight.ingest.bad_rows import SIZE_BOUNDS
 from nsys_insight.ingest.expected_schema import read_expected_schema
-from nsys_insight.ingest.files import Kind
+from nsys_insight.ingest.files import File, Kind
 from nsys_insight.ingest.identify import identify
 from nsys_insight.ingest.row_names import name_rows
 from nsys_insight.ingest.sqlite_file import open_read_only, read_sqlite_columns
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from nsys_insight.ingest.files import File
     from nsys_insight.ingest.source import Window
 
 # A check of more rows runs on request. The two sides together read two million rows per second (`decode_eager`, tiled);

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import QueryError
 from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
-from nsys_insight.session.answer import select_readable, store_result
+from nsys_insight.session.answer import Columns, select_readable, store_result
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from nsys_insight.packs.notes import Note
-    from nsys_insight.session.answer import Columns
     from nsys_insight.session.prefetch import Question
 
 Table = tuple[str, "Columns"]  # the name and columns of a result

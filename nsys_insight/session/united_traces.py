@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.ingest.catalogs import name_catalogs
 from nsys_insight.model import views
-from nsys_insight.sql.names import find_words
+from nsys_insight.sql.names import Names, find_words
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import duckdb
 
     from nsys_insight.ingest.source import Source
-    from nsys_insight.sql.names import Names
 
     RankNumber = tuple[str, int | None, int | None, int]  # trace, process, device, rank
 

@@ -19,13 +19,12 @@ from nsys_insight.cli.flags import Flags, FormatOption, check_format, make_argum
 from nsys_insight.cli.run import explain, open_traces, show
 from nsys_insight.errors import UnreadableRowError, UsageError
 from nsys_insight.render import BINARY_FORMATS, HUMAN_FORMATS
-from nsys_insight.sql.statements import parse_value, split_statements
+from nsys_insight.sql.statements import Statement, parse_value, split_statements
 from nsys_insight.text.cells import ELLIPSIS, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nsys_insight.sql.statements import Statement
     from nsys_insight.trace import Trace
 
 _SQL_HELP = """Query the model's views in DuckDB's SQL (nsys-insight schema lists them).

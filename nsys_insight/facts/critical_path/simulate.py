@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts.critical_path.model import Element
+from nsys_insight.facts.critical_path.model import Element, Event, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nsys_insight.facts.critical_path.model import Event, Run
 
 # Number of rounds to simulate. The first rounds fill the queue, and the last one is measured.
 ROUNDS = 4

@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts.fusion.simulate import Change
+from nsys_insight.facts.fusion.simulate import Change, Timeline
 
 if TYPE_CHECKING:
-    from nsys_insight.facts.fusion.simulate import Timeline
     from nsys_insight.facts.fusion.stream import Chain, Op
 
 EXTRA_CALLS = 7

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.fusion.patterns import join_words, load_catalog
-from nsys_insight.facts.fusion.stream import POINTWISE, Chain
+from nsys_insight.facts.fusion.patterns import Pattern, join_words, load_catalog
+from nsys_insight.facts.fusion.stream import POINTWISE, Chain, OpStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nsys_insight.facts.fusion.patterns import Pattern
-    from nsys_insight.facts.fusion.stream import OpStream
 
 # Kernels of the longest chain, and the maximum number of chains to compare in one stream.
 MAX_LENGTH, MAX_CHAINS = 64, 400_000

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts.fusion.stream import Wait
+from nsys_insight.facts.fusion.stream import Op, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_insight.facts.fusion.stream import Op
 
 # The minimum gap between two kernels of a stream, where the trace shows none: the value in graphs and deep queues on an
 # H200.

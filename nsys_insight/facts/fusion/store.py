@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.fusion.mine import find_layers
+from nsys_insight.facts.fusion.mine import Layers, find_layers
 from nsys_insight.facts.fusion.patterns import NOVEL
-from nsys_insight.facts.fusion.simulate import Change
-from nsys_insight.facts.fusion.verdict import rate_complexity
+from nsys_insight.facts.fusion.simulate import Change, Timeline
+from nsys_insight.facts.fusion.verdict import Candidate, rate_complexity
 from nsys_insight.sql.rows import insert_rows
 
 if TYPE_CHECKING:
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.fusion.mine import Layers
-    from nsys_insight.facts.fusion.simulate import Timeline
     from nsys_insight.facts.fusion.stream import Chain, Op, OpStream
-    from nsys_insight.facts.fusion.verdict import Candidate
 
 # The longest sequence whose repetitions the text of a chain counts, and the operations that it has at most.
 _MAX_PERIOD = 16

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.fusion.stream import POINTWISE
+from nsys_insight.facts.fusion.stream import POINTWISE, Chain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nsys_insight.facts.fusion.gain import Gain
-    from nsys_insight.facts.fusion.stream import Chain
 
 YES, NO, UNKNOWN = "YES", "NO", "UNKNOWN"
 # A chain is not worth fusing if it saves less than this share of the step (playbook: fuse what matters).

@@ -9,7 +9,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.facts.ranks.rank import build_ranks
+from nsys_insight.facts.ranks.rank import Rank, build_ranks
 from nsys_insight.ingest.catalogs import use_catalog
 from nsys_insight.sql.rows import fetch_rows, insert_rows
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.ranks.rank import Rank
 
 _RANK_IN_NAME = re.compile(r"(?:rank|proc|pe)[-_.]?(\d{1,6})", re.IGNORECASE)
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK")

@@ -9,10 +9,10 @@ from nsys_insight.facts import rank_numbers
 from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks import judge, pipeline
-from nsys_insight.facts.ranks.budget import TimeBudget, find_host_activity, find_stretches, measure_host
-from nsys_insight.facts.ranks.messages import match_messages
+from nsys_insight.facts.ranks.budget import HostTime, TimeBudget, find_host_activity, find_stretches, measure_host
+from nsys_insight.facts.ranks.messages import Messages, match_messages
 from nsys_insight.facts.ranks.rank import locate_ranks, use_rank
-from nsys_insight.facts.ranks.run import align_run
+from nsys_insight.facts.ranks.run import Run, align_run
 from nsys_insight.facts.ranks.summary import (
     explain_unmatched,
     summarize_clocks,
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.ranks.budget import HostTime
     from nsys_insight.facts.ranks.judge import Table, Verdict
-    from nsys_insight.facts.ranks.messages import Messages
-    from nsys_insight.facts.ranks.run import Run
 
 
 # Read what the host did only in this number of the longest delays of a rank.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.intervals import Intervals
-from nsys_insight.facts.ranks.rank import use_rank
+from nsys_insight.facts.ranks.rank import Rank, use_rank
 from nsys_insight.facts.reading import read_columns
 from nsys_insight.sql.rows import fetch_rows, insert_rows
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.ranks.rank import Rank
 
 # A call or an NVTX range explains the idle time if the thread was in it for this share of the time.
 _MAJORITY = 0.5

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.facts.arrays import Ints, np
 from nsys_insight.facts.ranks.clocks import fit
-from nsys_insight.facts.ranks.rank import SYNCHRONIZING
+from nsys_insight.facts.ranks.rank import SYNCHRONIZING, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.facts.ranks.rank import Rank
 
 # Two ranks need at least this number of common collectives, and this share of them has to overlap in time.
 MIN_COMMON, _MIN_OVERLAP = 3, 0.9

@@ -22,14 +22,13 @@ from nsys_insight.facts.ranks.judge import (
     Verdict,
     find_cause,
 )
-from nsys_insight.facts.ranks.rank import POINT_TO_POINT
+from nsys_insight.facts.ranks.rank import POINT_TO_POINT, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nsys_insight.facts.ranks.judge import Table
     from nsys_insight.facts.ranks.messages import Message, Messages
-    from nsys_insight.facts.ranks.rank import Rank
 
 # Messages are relevant if they take at least this share of the steps.
 _MIN_MESSAGE_SHARE = 0.01

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts.arrays import Flags, Ints, np
 from nsys_insight.facts.ranks.clocks import ERROR_QUANTILE, Clock, align_clocks
-from nsys_insight.facts.ranks.matching import match_groups
+from nsys_insight.facts.ranks.matching import Group, match_groups
 from nsys_insight.facts.ranks.parallel_groups import merge_parallel_groups
-from nsys_insight.facts.ranks.rank import SYNCHRONIZING
+from nsys_insight.facts.ranks.rank import SYNCHRONIZING, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from nsys_insight.facts.ranks.matching import Group
-    from nsys_insight.facts.ranks.rank import Rank
 
 
 # The main communicator has at least this number of collectives. They span at least this share of the longest span of

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts.arrays import np
 from nsys_insight.facts.ranks.matching import MIN_COMMON, subtract_starts
-from nsys_insight.facts.ranks.pipeline import measure_bubble
-from nsys_insight.facts.ranks.rank import POINT_TO_POINT
+from nsys_insight.facts.ranks.pipeline import Pipeline, measure_bubble
+from nsys_insight.facts.ranks.rank import POINT_TO_POINT, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.rank_numbers import RankNumbering
     from nsys_insight.facts.ranks.judge import Table
-    from nsys_insight.facts.ranks.pipeline import Pipeline
-    from nsys_insight.facts.ranks.rank import Rank
     from nsys_insight.facts.ranks.run import Run
 
 Columns = dict[str, Any]
