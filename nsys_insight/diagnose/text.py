@@ -312,7 +312,7 @@ def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     if unprofiled is None or diagnosis.verdict in unprofiled or STARTING_LATE in diagnosis.verdict:
         return ""
     words = diagnosis.verdict.removeprefix(_MIXED).split(", ")
-    if not set(words) <= _REASONS.keys():
+    if not set(words) <= _CAUSES.keys():
         return ""
     if unprofiled in words:
         return f"Without nsys, it is {unprofiled} alone."
