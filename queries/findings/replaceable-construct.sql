@@ -32,7 +32,8 @@ SELECT
         title: r.title, meaning: r.what,
         -- More than the operations take is the idle time before them.
         evidence: r.evidence || if(
-            r.estimate_high_ns IS NOT NULL AND r.saving_ns > 1.05 * r.all_ns AND NOT contains(array_to_string(r.evidence, ''), '{idle_ns}'),
+            r.estimate_high_ns IS NOT NULL AND r.saving_ns > 1.05 * r.all_ns
+                AND NOT contains(array_to_string(r.evidence, ''), '{idle_ns}'),
             ['the GPU is idle for {idle_ns} right before them'], []
         ),
         fix: r.fix, skip_if: r.skip_if, effort: r.effort,
