@@ -134,6 +134,9 @@ def test_a_replacement_is_complete(entry, replacement):
     columns = parse_toml((package_folder() / "facts" / "step_operations" / "tables.toml").read_text(encoding="utf-8"))
     columns_of_row = {column.split()[0] for column in columns["tables"]["step_replacements"]["columns"]} | {"per"}
     assert replacement.evidence
+    # "1 call per step take": the verb after a count has a form for one.
+    plural_only = re.compile(r"^\{calls:[\w |]+\}[^;:]* (take|write|empty) ")
+    assert not [text for text in replacement.evidence if plural_only.search(text)]
     assert list_columns(replacement.evidence) | list_columns(replacement.fix.values()) <= columns_of_row
     assert "any" in replacement.fix
     assert replacement.fix.keys() <= FRAMEWORKS.keys()

@@ -118,9 +118,14 @@ def test_threads_that_call_at_the_same_time_have_no_critical_path(tmp_path):
                 first.launch("k", api=20_000, runs=10_000)
                 second.call("cudaEventQuery", takes=20_000)
             first.idle(20_000)
-    rows, run = ask(trace.write(tmp_path / "trace.sqlite"))
+    path = trace.write(tmp_path / "trace.sqlite")
+    rows, run = ask(path)
     assert not rows
     assert "threads" in run["reason"]
+    with open_trace(path) as session:
+        answer = session.answer("critical-path", step_range="step")
+    assert "as a note says" in answer.empty
+    assert any("cannot be determined" in note and run["reason"] in note for note in answer.notes)
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_whole", "churn"])

@@ -111,6 +111,18 @@ def test_stalls_between_modules_belong_to_them(tmp_path):
     assert (finding.name, [member.name for member in finding.also]) == ("op-by-op", ["stall-place"])
 
 
+@pytest.mark.parametrize(("call", "symptom"), [("cudaFree_v3020", None), ("cuModuleLoadData", "start")])
+def test_a_stall_in_a_free_has_the_cause_of_the_free(call, symptom, tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(8):
+        with host.nvtx("step"):
+            host.launch("a", runs=MS).sync("stream").call(call, takes=MS)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        finding = evaluate_rules(session, {"stall-place"})["stall-place"]
+    assert finding.symptom == symptom
+
+
 @pytest.mark.parametrize("has_functions", [False, True])
 def test_an_operation_may_wait_for_a_function_of_the_host(has_functions, tmp_path):
     """Kernel b is launched in time and starts 2 ms after a. A function that the stream runs on the host has no row."""

@@ -280,7 +280,8 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, reports:
             cure_framework, fill_template([cure_text], columns), entry.get("effort", rule.effort),
             entry.get("numerics", rule.numerics),
         ),
-        caveat=entry.get("skip_if", rule.caveat), report=rule.report, command=command, symptom=rule.symptom,
+        caveat=entry.get("skip_if", rule.caveat), report=rule.report, command=command,
+        symptom=row.get("symptom", rule.symptom),
         explains=(*row.get("explains", rule.explains), *entry.get("explains", ())),
         blocks=(*rule.blocks, *entry.get("blocks", ())), source=entry.get("source"),
     )  # fmt: skip

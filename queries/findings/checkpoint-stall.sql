@@ -8,7 +8,7 @@ meaning = """
 A few steps take at least twice as long as the median step, and copy much more data to the host than it does: such as a
 checkpoint, an image or a log. The loop goes on when that is done."""
 evidence = [
-    "{long_steps} of {steps:step} take {long_ns} on average, the others {ordinary_ns} (median)",
+    "{long_steps} of {steps:step} {#long_steps:takes|take} {long_ns} on average, the others {ordinary_ns} (median)",
     "each of them copies {copied_bytes} to the host; an ordinary step {ordinary_bytes}",
     "one about every {every:step}",
     "files take {file_ns} of each on average, mostly in {file_call}()",

@@ -7,7 +7,7 @@ meaning = """
 With sharded parameters (FSDP, ZeRO), a layer can compute only after its parameters are gathered. If those of the next
 layer are gathered meanwhile, this costs no time; if all are one unit, or nothing is prefetched, the GPU waits."""
 evidence = [
-    "{gathers:AllGather} and {scatters:ReduceScatter} a step run for {collective_ns}",
+    "{gathers:AllGather} and {scatters:ReduceScatter} {per} run for {collective_ns}",
     "for {exposed_ns} of that the GPU runs nothing else",
     "{waiting_pct} of the time that it only communicates is waiting for other ranks",
 ]

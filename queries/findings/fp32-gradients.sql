@@ -5,7 +5,7 @@ family = "fp32-gradients"
 overlaps = true
 meaning = "Each gradient is sent in four bytes. In BF16 it takes two, and the transfer half the time."
 evidence = [
-    "{collectives:collective} of FP32 sums per step run for {collective_ns}",
+    "{collectives:collective} of FP32 sums per step {#collectives:runs|run} for {collective_ns}",
     "for {exposed_ns} of that the GPU runs nothing else",
     "they send {sent_bytes} per step",
 ]

@@ -92,6 +92,8 @@ SELECT
         WHEN host LIKE 'sync: %' THEN 'sync'
         WHEN host LIKE 'copy: %' THEN 'copy'
     END AS family,
+    -- Only fewer allocations make a stall shorter that an allocation or a free causes.
+    CASE WHEN coalesce(host NOT SIMILAR TO '(alloc|free): .*', true) THEN 'start' END AS symptom,
     s.nvtx_path AS place,
     CASE WHEN l.are_all THEN nullif(s.stalled_steps, 0) END AS stalled_steps,
     CASE WHEN NOT l.are_all THEN nullif(s.stalled_steps, 0) END AS least_stalled_steps,

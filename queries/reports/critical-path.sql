@@ -20,7 +20,9 @@ Start with the first rows that have a saved_ns; a kernel with a large total_ns a
 making faster, and neither is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on what
 takes over as well. Savings of two rows do not add up. All figures are of the run under nsys, which makes
 calls longer and leaves the GPU's times as they are; classify and per-token say how long a step takes without it."""
-empty = "No consecutive steady steps were found, or they launch nothing; name an NVTX range with --step-range"
+empty = """
+There is no critical path: it cannot be determined, as a note says, or no consecutive steady steps that launch work were
+found; name an NVTX range with --step-range"""
 
 [shares]
 path_pct = "the step"

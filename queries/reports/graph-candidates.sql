@@ -171,8 +171,8 @@ SELECT
         WHEN s.single_launches < 1 AND EXISTS (FROM _unrecorded WHERE what = 'calls')
             THEN 'the launch calls are not in the trace'
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
-        ELSE 'launch overhead ' || round(100 * s.waiting_ns / s.wall_ns, 1) || '% of the step: '
-            || counted_text(round(s.single_launches), 'call') || ' of ' || time_text(s.launch_call_ns)
+        ELSE 'late launches leave the GPU idle ' || round(100 * s.waiting_ns / s.wall_ns, 1) || '% of the step; '
+            || counted_text(round(s.single_launches), 'launch call') || ' of ' || time_text(s.launch_call_ns)
             || CASE
                 WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work other than launching' ELSE ''
             END
