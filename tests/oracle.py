@@ -266,8 +266,8 @@ def allocations(tables: Tables) -> dict[str, Any]:
 
 
 def wall(tables: Tables) -> Interval | None:
-    """Return the first and last instant of any CUDA event, of the host or of a device; None without any."""
-    rows = [*api_calls(tables), *(row for name in (*GPU_WORK, SYNC) for row in tables[name])]
+    """Return the first and last instant of any API call or GPU operation; None without any."""
+    rows = [*api_calls(tables), *(row for name in GPU_WORK for row in tables[name])]
     if not rows:
         return None
     return min(row["start"] for row in rows), max(row["end"] for row in rows)

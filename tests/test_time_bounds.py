@@ -54,3 +54,13 @@ def test_a_scope_reads_the_rows_inside_it(treat_tables_as_big):
 def test_all_rows_of_small_tables_are_read():
     path = SAMPLES / "decode_eager.sqlite"
     assert time_bounds.read_time_bounds(path, sqlite_file.read_sqlite_columns(path)) == {}
+
+
+def test_a_synchronization_without_a_call_is_of_the_profiler(tmp_path):
+    trace = Trace()
+    host = trace.thread().launch("k", runs=1_000).sync("device")
+    end = host.now
+    # nsys synchronizes a context itself when cudaProfilerStop ends the capture.
+    sync = dict(trace.rows["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"][-1])
+    trace.row("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", **sync | {"start": end + 10**6, "end": end + 10**6 + 500})
+    assert read_wall(trace.write(tmp_path / "t.sqlite"))[0][1] == end

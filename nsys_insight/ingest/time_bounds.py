@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # The tables whose events define the wall time, with conditions on their rows. A row of event class 67 repeats an API
-# call and encloses it (see api_calls).
+# call and encloses it (see api_calls). A synchronization lies within its call; one without a call is of nsys, which
+# synchronizes when cudaProfilerStop ends the capture, up to milliseconds later.
 EVENT_CONDITIONS = {
     "CUPTI_ACTIVITY_KIND_RUNTIME": "coalesce(eventClass, 0) <> 67",
     "CUPTI_ACTIVITY_KIND_KERNEL": "true",
     "CUPTI_ACTIVITY_KIND_MEMCPY": "true",
     "CUPTI_ACTIVITY_KIND_MEMSET": "true",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "true",
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "true",
 }
 NEEDED_COLUMNS = {
     table: {"start", "end"} | ({"eventClass"} if "eventClass" in test else set())
