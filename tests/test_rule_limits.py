@@ -845,6 +845,34 @@ def test_shared_memory_that_leaves_room_for_one_block(changes, is_found, run_rul
 
 
 @pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({}, True),
+        ({"blocks_count": 528}, True),  # 8 warps for each SM
+        ({"blocks_count": 529}, False),
+        ({"blocks_count": 131}, False),  # small-grid
+        ({"avg_ns": 19_999}, False),
+        ({"step_pct": 4.9}, False),
+        ({"registers_per_thread": 65}, False),
+        ({"static_shared_bytes": 1_024}, False),
+        ({"streams": 2}, False),
+        ({"provenance": "CUTLASS"}, False),
+        ({"family": "gemm"}, False),
+    ],
+)
+def test_few_threads_for_each_multiprocessor(changes, is_found, run_rule):
+    operation = {
+        "kind": "kernel", "name": "row_sums(float *)", "provenance": "hand-written", "family": "other", "calls": 1,
+        "blocks_count": 264, "threads_per_block": 64, "warps_per_block": 2, "warps_per_sm": 64, "sm_count": 132,
+        "registers_per_thread": 64, "static_shared_bytes": 0, "dynamic_shared_bytes": 0, "streams": 1, "step_pct": 50.0,
+        "avg_ns": 400_000, "total_ns": 400_000,
+    }  # fmt: skip
+    rows = run_rule("few-threads", step_operations=[{**operation, **changes}], _step_totals=[STEP])
+    warps = changes.get("blocks_count", 264) * 2 / 132
+    assert [row["recoverable_ns"] for row in rows] == [pytest.approx(400_000 * (1 - warps / 16))] * is_found
+
+
+@pytest.mark.parametrize(
     ("kernel", "local", "shares", "expected"),
     [
         ("advance(float *)", (64, 64.0), (95.0, 79.9), ("warning", "spills")),
