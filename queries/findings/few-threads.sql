@@ -4,8 +4,8 @@ title = "A kernel has too few threads for the GPU"
 family = "few-threads"
 explains = ["kernel-time", "low-occupancy"]
 meaning = """
-An SM hides the latency of memory by switching between warps. With a few warps on each, it waits most of the time, although
-every SM has a block. A thread for each row, particle or path is often too few, where each goes through a long loop."""
+An SM hides the latency of memory by switching between warps. With a few warps on each, it waits most of the time,
+although every SM has a block. A thread for each row, particle or path is often too few, where each has a long loop."""
 evidence = [
     """{kernel} has {blocks_count:block} of {threads_per_block} threads on {sm_count} SMs: {warps_per_sm} of
     {most_warps} warps on each""",
@@ -43,9 +43,9 @@ SELECT
     CASE WHEN recoverable_ns >= limits.high_limit_ns THEN 'the host' END AS bounded_by,
     kernel_base_name(k.name) AS kernel, k.blocks_count, k.threads_per_block, k.sm_count,
     round(k.warps)::BIGINT AS warps_per_sm, k.most_warps, k.calls, k.avg_ns, k.step_pct AS kernel_wall_pct
-FROM (
+FROM _step_totals AS t, _step_limits AS limits, (
     SELECT *, warps_per_sm AS most_warps, 1.0 * blocks_count * warps_per_block / sm_count AS warps FROM step_operations
-) AS k, _step_totals AS t, _step_limits AS limits
+) AS k
 WHERE k.kind = 'kernel' AND k.provenance IN ('hand-written', 'Numba', 'Kokkos', 'RAJA', 'SYCL', 'Julia')
     AND k.family NOT IN ('gemm', 'attention', 'comm') AND k.avg_ns >= $min_avg_ns AND k.step_pct >= $min_step_pct
     AND k.blocks_count >= k.sm_count AND k.warps <= $most_warps AND k.streams = 1
