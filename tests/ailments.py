@@ -745,6 +745,7 @@ AILING = {
     "sync-each-launch": waits,
     "scalar-read-backs": norms,
     "one-block": partial(single_kernel, grid=(1, 1, 1), block=(256, 1, 1)),
+    "few-threads": partial(single_kernel, grid=(264, 1, 1), block=(64, 1, 1), registers=32),
     "small-blocks": BLOCKS_AND_GRADIENTS,
     "compile-in-loop": loads,
     "layout-conversion": INFERENCE,
@@ -789,6 +790,7 @@ CURED = {
     "sync-each-launch": [CURED_WAITS, norms],
     "scalar-read-backs": [CURED_WAITS],
     "one-block": [CURED_WAITS, BLOCKS_AND_GRADIENTS],
+    "few-threads": [CURED_WAITS, partial(single_kernel, grid=(2112, 1, 1), block=(256, 1, 1), registers=32)],
     "small-blocks": [CURED_WAITS, directives],
     "compile-in-loop": [CURED_HOST],
     "layout-conversion": [CURED_INFERENCE, TRAINING],
@@ -831,7 +833,7 @@ FAMILIES = {
     ),
     "waits": (
         "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "one-block",
-        "small-blocks", "gradient-reduction-late", "small-buckets", "one-gang", "implicit-copies",
+        "few-threads", "small-blocks", "gradient-reduction-late", "small-buckets", "one-gang", "implicit-copies",
     ),
 }  # fmt: skip
 

@@ -444,6 +444,11 @@ REPLACEMENTS = {
     for entry in construct_catalog.read_constructs()
     for replacement in entry.replacement
 }
+# 67 million threads, for which 16 bytes each take 224 us.
+OWN_KERNEL = {
+    "provenance": "hand-written", "step_pct": 5, "static_shared_bytes": 0, "dynamic_shared_bytes": 0,
+    "blocks_count": 262_144, "threads_per_block": 256, "waves_per_sm": 8, "memory_bytes_per_s": 4.8e12,
+}  # fmt: skip
 MASK = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
 KEYS = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
 MERGE = "void cub::detail::merge_sort::DeviceMergeSort{}Kernel<cub::detail::merge_sort::policy_hub<float *>>(bool)"
@@ -938,6 +943,63 @@ def write_value(value):
             # In inference, a broadcast sends what one rank has drawn.
             [{"has_backward": False}, {"calls": 9}, {"steps_pct": 79}, {"counts": {"softmax": 1}}],
         ),
+        (
+            "A huge array is computed by an expression, and only its sums are used",
+            {"avg_ns": 1_000_000, "construct_pct": 30, "construct_ns": 2e6, "times": {"CuPy reduction": 100_000}},
+            [{"avg_ns": 999_999}, {"construct_pct": 29}, {"times": {"CuPy reduction": 99_000}}],
+        ),
+        # Kernels of a program's own, by their names, where the shape or the number of launches is that of the slow way.
+        (
+            "A matrix product runs in a simple kernel of the program's own",
+            {**OWN_KERNEL, "registers_per_thread": 64, "avg_ns": 20_000},
+            [{"registers_per_thread": 65}, {"avg_ns": 19_999}, {"step_pct": 4.9}, {"provenance": "CUTLASS"}],
+        ),
+        (
+            "A matrix is transposed without shared memory",
+            {**OWN_KERNEL, "avg_ns": 560_000},
+            [{"avg_ns": 559_000}, {"static_shared_bytes": 4_224}, {"waves_per_sm": 1.9}, {"provenance": "cuBLAS"}],
+        ),
+        (
+            "An array is summed by adding each element to one place",
+            {**OWN_KERNEL, "registers_per_thread": 32, "avg_ns": 2_240_000},
+            # Threads that read 16 bytes or less take as long as the memory; blocks that sum first use shared memory.
+            [{"avg_ns": 2_230_000}, {"static_shared_bytes": 32}, {"waves_per_sm": 7}, {"registers_per_thread": 33}],
+        ),
+        (
+            "An array is summed in many launches, level by level",
+            {**OWN_KERNEL, "construct_calls": 8, "shapes": 4, "construct_pct": 5},
+            [{"construct_calls": 7}, {"shapes": 3}, {"construct_pct": 4.9}, {"provenance": "PyTorch"}],
+        ),
+        (
+            "A histogram is counted in the GPU's memory, without counters in each block",
+            {**OWN_KERNEL, "registers_per_thread": 32, "avg_ns": 1_120_000},
+            [{"avg_ns": 1_118_000}, {"dynamic_shared_bytes": 1_024}, {"waves_per_sm": 1.9}, {"step_pct": 4.9}],
+        ),
+        (
+            "Numbers are sorted by kernels of the program's own, in many launches",
+            {**OWN_KERNEL, "construct_calls": 8, "construct_pct": 5},
+            [{"construct_calls": 7}, {"construct_pct": 4.9}, {"provenance": "PyTorch"}],
+        ),
+        (
+            "A prefix sum runs in many launches, level by level",
+            {**OWN_KERNEL, "construct_calls": 8, "construct_pct": 5},
+            [{"construct_calls": 7}, {"construct_pct": 4.9}, {"provenance": "CUB/Thrust"}],
+        ),
+        (
+            "An image is blurred by a window of two dimensions",
+            {**OWN_KERNEL, "name": "gaussian_blur(float *, int)", "block_y": 8, "avg_ns": 1_350_000},
+            [{"avg_ns": 1_340_000}, {"block_y": 1}, {"name": "blur_rows(float *)"}, {"name": "blurX(float *)"}],
+        ),
+        (
+            "A table that may stay the same is computed again in each step",
+            {**OWN_KERNEL, "calls": 1},
+            [{"calls": 0.5}, {"has_steps": False}, {"steps_pct": 89}, {"step_pct": 4.9}],
+        ),
+        (
+            "Large arrays are cleared in each step",
+            {"size_bytes": 1 << 20, "step_pct": 5, "calls": 1, "after": "other"},
+            [{"size_bytes": (1 << 20) - 1}, {"step_pct": 4.9}, {"has_steps": False}, {"after": "memset"}],
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -1015,9 +1077,40 @@ def test_shared_memory_that_leaves_room_for_one_block(changes, is_found, run_rul
 
 
 @pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({}, True),
+        ({"blocks_count": 528}, True),  # 8 warps for each SM
+        ({"blocks_count": 529}, False),
+        ({"blocks_count": 131}, False),  # small-grid
+        ({"avg_ns": 19_999}, False),
+        ({"step_pct": 4.9}, False),
+        ({"registers_per_thread": 65}, False),
+        ({"static_shared_bytes": 1_024}, False),
+        ({"streams": 2}, False),
+        ({"provenance": "CUTLASS"}, False),
+        ({"family": "gemm"}, False),
+    ],
+)
+def test_few_threads_for_each_multiprocessor(changes, is_found, run_rule):
+    operation = {
+        "kind": "kernel", "name": "row_sums(float *)", "provenance": "hand-written", "family": "other", "calls": 1,
+        "blocks_count": 264, "threads_per_block": 64, "warps_per_block": 2, "warps_per_sm": 64, "sm_count": 132,
+        "registers_per_thread": 64, "static_shared_bytes": 0, "dynamic_shared_bytes": 0, "streams": 1, "step_pct": 50.0,
+        "avg_ns": 400_000, "total_ns": 400_000,
+    }  # fmt: skip
+    rows = run_rule("few-threads", step_operations=[{**operation, **changes}], _step_totals=[STEP])
+    warps = changes.get("blocks_count", 264) * 2 / 132
+    assert [row["recoverable_ns"] for row in rows] == [pytest.approx(400_000 * (1 - warps / 16))] * is_found
+
+
+@pytest.mark.parametrize(
     ("kernel", "local", "shares", "expected"),
     [
         ("advance(float *)", (64, 64.0), (95.0, 79.9), ("warning", "spills")),
+        # Threads that take long for what they hold; spills explain that, too.
+        ("add(float *)", (64, 64.0), (95.0, 79.9), ("warning", "slow_threads")),
+        ("down(float *)", (64, 64.0), (95.0, 79.9), ("warning", "narrow")),
         ("advance(float *)", (65, 64.0), (95.0, 79.9), ("warning", "other")),  # nothing is gained from more registers
         ("advance(float *)", (64, 63.0), (95.0, 79.9), ("warning", "other")),  # a small stack
         ("mix(float *)", (64, 64.0), (95.0, 79.9), ("warning", "other")),  # that of another kernel
@@ -1035,6 +1128,10 @@ def test_kernels_that_take_the_time(kernel, local, shares, expected, run_rule):
     rows = run_rule(
         "hot-kernels", _steady_shapes=[row], classify_kernels_report=[bound], headroom_report=[headroom],
         _own_local_memory=[{"name": "advance(float *)", "registers": local[0], "local_bytes": local[1]}],
+        _slow_threads=[
+            {"name": name, "times": 12.4, "narrow_block": block}
+            for name, block in (("add(float *)", None), ("down(float *)", "1x256"))
+        ],
         classify_report=[{"part": "wall", "verdict": "GPU-bound"}],
         construct_coverage=[{"efficient_pct": efficient_pct}], _repetitions=[REPETITION], _step_totals=[STEP],
     )  # fmt: skip

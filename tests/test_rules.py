@@ -111,6 +111,8 @@ class TestTemplates:
             (["all<, {more} of them slow> done"], {"more": 2}, "all, 2 of them slow done"),
             (["all<, {more} of them slow> done"], {"more": None}, "all done"),
             (["<{?is_cut}cut: >{rest}"], {"is_cut": False, "rest": None}, ""),
+            (["call cublas<t>gemm in {kernel}"], {"kernel": "a"}, "call cublas<t>gemm in a"),
+            (["<<<grid, block, bytes>>>"], {}, "<<<grid, block, bytes>>>"),
         ],
     )
     def test_a_template_is_filled_with_units(self, clauses, columns, text):

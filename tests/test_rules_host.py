@@ -338,6 +338,68 @@ def test_real_ailments_are_named_first_with_what_the_cure_saved(trace, name, sav
     assert finding.saving_low_ns <= saved_ms * MS <= finding.recoverable_ns
 
 
+TF32 = "sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x256x32_execute_kernel__5x_cublas"
+THRUST = "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__reduce::ReduceAgent<int *, int *>, int *>(T1)"
+
+
+def allocations(kernel, *, events=0):
+    """Allocate in each step, and make events, before a kernel of a library."""
+
+    def body(loop, _):
+        for _ in range(events):
+            loop.host.call("cudaEventCreateWithFlags", takes=1_000)
+        loop.malloc(1 << 20, 60_000)
+        loop.launch(kernel, 100_000, **LARGE)
+        loop.sync()
+        loop.free(60_000)
+
+    return run_steps(body)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (partial(allocations, TF32, events=18), "make the handle once"),
+        (partial(allocations, TF32, events=2), "Allocate once before the loop"),
+        (partial(allocations, "scale(float *)", events=18), "Allocate once before the loop"),
+        (partial(allocations, THRUST), "with an allocator that keeps it"),
+    ],
+)
+def test_what_allocates_in_each_step(make, words, tmp_path):
+    with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
+        finding = evaluate_rules(trace, ["allocation"])["allocation"]
+    assert words in finding.action
+    assert ("18 events are made per step too" in finding.evidence) == (words == "make the handle once")
+
+
+def packs(name, *, calls=40, other_kernels=8):
+    """Launch a short kernel many times in a step, between others."""
+
+    def body(loop, _):
+        for number in range(calls):
+            loop.launch(name, 1_500, grid=(100 + number, 1, 1), block=(128, 1, 1))
+        for number in range(other_kernels):
+            loop.launch(f"sweep{number}(float *)", 3_000, **LARGE)
+
+    return run_steps(body, sync=False)
+
+
+@pytest.mark.parametrize(
+    ("make", "is_named"),
+    [
+        (partial(packs, "pack_face(float *, int)"), True),
+        (partial(packs, "pack_face(float *, int)", calls=14, other_kernels=14), False),
+        (partial(packs, "pack_face(float *, int)", calls=20, other_kernels=24), False),
+        (partial(packs, ailments.NATIVE.format("AddFunctor")), False),
+    ],
+)
+def test_a_kernel_of_the_program_that_has_most_launches_is_named(make, is_named, tmp_path):
+    with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
+        finding = evaluate_rules(trace, ["launch-bound"])["launch-bound"]
+    assert ("40 of the launches are of pack_face" in finding.evidence) == is_named
+    assert ("Launch pack_face once for all of its inputs" in finding.action) == is_named
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("trace", "names"),

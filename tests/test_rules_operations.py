@@ -175,6 +175,34 @@ def test_local_memory_beyond_that_of_other_kernels_is_named(tmp_path):
     assert "registers that it needs" in finding.action
 
 
+def slow_threads():
+    """Run kernels of 4 million threads, for which 16 bytes each take 14 us on an H200."""
+
+    def body(loop, _):
+        for name, runs, changes in (
+            ("add_to_one(float *)", 120_000, {}),
+            ("move(float *)", 80_000, {}),
+            ("step_down(float *)", 50_000, {"block": (1, 256, 1)}),
+            ("step_across(float *)", 50_000, {"block": (32, 8, 1)}),
+            ("hold(float *)", 120_000, {"registers": 40}),
+            ("gather(float *)", 120_000, {"static_shared": 1_024}),
+            ("loop_over(float *)", 120_000, {"grid": (2_048, 1, 1)}),
+            (REDUCE, 120_000, {}),
+        ):
+            loop.launch(name, runs, **{"grid": (16_384, 1, 1), "block": (256, 1, 1), "registers": 32, **changes})
+
+    return run_steps(body)
+
+
+def test_kernels_whose_threads_hold_little_and_take_long_are_named(tmp_path):
+    with open_trace(slow_threads().write(tmp_path / "trace.sqlite")) as trace:
+        rows = trace.sql("SELECT kernel_base_name(name), round(times, 1), narrow_block FROM _slow_threads").rows()
+        finding = evaluate_rules(trace, ["hot-kernels"])["hot-kernels"]
+    assert set(map(tuple, rows)) == {("add_to_one", 8.6, None), ("step_down", 3.6, "1x256")}
+    assert "takes 9 times as long as reading and writing 16 bytes per thread would take" in finding.evidence
+    assert "neighboring threads access neighboring elements" in finding.action
+
+
 class TestRepetitions:
     def test_rows_of_one_block_become_one_launch(self, diagnose_program):
         first = diagnose_program(rows_in_turn, "repeated-sequence", "many-launches").findings[0]

@@ -145,6 +145,7 @@ def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
         outer_api_calls=[{"duration_ns": 5 * MS, "call_group": "alloc", "start_ns": 9}],
         _gpu_busy_parts=[{"start_ns": 1}], step_calls=[{"thread_id": 1, "call_group": "alloc"}],
         _pool_waits=[{"tail_ns": 0, "alloc_ns": 0, "waits": 1}],
+        _allocating_libraries=[{"handle_events": None, "has_thrust": False}],
         _step_totals=[{**STEP, "has_steps": has_steps, "sync_calls": 1}],
         host_report=[{"code": "allocation", "recoverable_ns": 5e5, "wall_pct": 50.0, "count": 1, "host_ns": 5e5}],
     )  # fmt: skip
@@ -311,13 +312,27 @@ def test_launches_that_have_returned_are_not_the_host_s_fault(latency_ns, expect
 # Unified memory -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("in_kernel_ns", "is_advised"), [(1_000, True), (999, False)])
-def test_a_prefetch_is_advised_only_if_kernels_wait_for_pages(in_kernel_ns, is_advised, cure_of):
+@pytest.mark.parametrize(
+    ("in_kernel_ns", "allocations", "words"),
+    [
+        (1_000, 0.8, "Prefetch the data"),
+        (999, 0.8, "do what the host does with them"),
+        (1_000, 1.0, "allocate device memory once before the loop"),
+        (999, 1.0, "allocate device memory once before the loop"),
+    ],
+)
+def test_the_cure_of_migrations(in_kernel_ns, allocations, words, cure_of):
+    """A prefetch is advised only if kernels wait for pages, and not for memory that each step allocates."""
     event = {"start_ns": 1, "cause": "page fault", "event": "UM D2H", "duration_ns": 10_000, "size_bytes": 1 << 20,
              "in_kernel_ns": in_kernel_ns, "faults": 1, "name": "solve(float *)", "nvtx_path": None}  # fmt: skip
     windows = [{"start_ns": 0, "end_ns": 9}]
-    cure, _ = cure_of("unified-memory", _unified_memory_events=[event], _steady_windows=windows, _step_totals=[STEP])
-    assert ("refetch" in cure) is is_advised
+    call = {"kind": "call", "name": "cudaMallocManaged", "calls": allocations, "has_steps": True}
+    cure, saving_low_ns = cure_of(
+        "unified-memory", _unified_memory_events=[event], _steady_windows=windows, _step_totals=[STEP],
+        step_operations=[call],
+    )  # fmt: skip
+    assert words in cure
+    assert (saving_low_ns is not None) == (allocations >= 0.9)
 
 
 @pytest.mark.parametrize("migration_ms", [*sweep([0]), 8])

@@ -7,7 +7,8 @@ A template is a list of clauses, joined by "; ". A clause names columns in brace
 - `{ranks:rank}` of a list: the noun before its items: rank 3; ranks 0, 1, 2.
 - `{#ranks:is|are}`: only the form of the noun or verb, for a count or the length of a list.
 - `{?is_pinned}`: prints nothing; the clause is left out if the column is NULL or false.
-- `<, {outliers} of them outliers>`: a part that is left out alone if one of its columns is NULL.
+- `<, {outliers} of them outliers>`: a part that is left out alone if one of its columns is NULL. Brackets without a
+  column stay: cublas<t>gemm.
 
 A clause with a column that is NULL is left out. A list of clauses inside a template is a choice: the first one without
 a NULL counts. A column with a list of structs has a template of its own in `[items]`, for each of its items.
@@ -31,7 +32,7 @@ MAX_NAME_CELLS = 56
 # The name of a C++ template, with its arguments.
 _TEMPLATE = re.compile(r"\w<.*>")
 _FIELD = re.compile(r"\{([?#]?)(\w+)(?::([^{}]+))?\}")
-_OPTIONAL_PART = re.compile(r"<([^<>]*)>")
+_OPTIONAL_PART = re.compile(r"<([^<>{}]*\{[^<>]*)>")
 _MAX_LISTED = 8
 
 

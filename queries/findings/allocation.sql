@@ -10,6 +10,7 @@ evidence = [
         "the CPU spends {host_ns} in {calls:call} {per}",
     ],
     "the GPU is idle for {idle_ns} during these calls",
+    "{events:event} are made {per} too, as by a handle of cuBLAS or cuSOLVER",
     """synchronizations return {tail_ns} after the GPU has finished, as when the pool gives its memory back, and
     allocations take {alloc_ns} each""",
 ]
@@ -54,6 +55,19 @@ memory is given back at each synchronization), or allocate before the loop and r
 pytorch = """
 Let the allocator keep its memory: remove torch.cuda.empty_cache() from the loop, and use the native caching allocator
 (PYTORCH_CUDA_ALLOC_CONF=backend:native)."""
+
+[fix.handle]
+any = """
+Most of these calls come with a handle of a library, which has memory, events and waits of its own: make the handle once
+before the loop, and keep it."""
+cuda = """
+Call cublasCreate or cusolverDnCreate once before the loop, and keep the handle: making and destroying it allocates
+memory, makes events and waits for the GPU. Allocate workspaces once, too."""
+
+[fix.temporary]
+any = """
+Thrust allocates temporary memory in each call: pass thrust::cuda::par_nosync(allocator) with an allocator that keeps
+it, or call CUB with temporary memory that is allocated once. Allocate what is the program's own before the loop."""
 
 [fix.kept]
 any = "The memory is not freed in the loop: allocate one block for all of it before the loop, and use parts of it."
@@ -128,16 +142,22 @@ SELECT
         WHEN (SELECT coalesce(sum(steady_count) FILTER (call_group = 'free'), 0) FROM calls)
             <= $max_freed * (SELECT sum(steady_count) FILTER (call_group = 'alloc') FROM calls) THEN 'kept'
         WHEN EXISTS (FROM calls WHERE turn = 1 AND name LIKE '%Async') THEN 'pool'
+        WHEN b.handle_events IS NOT NULL THEN 'handle'
+        WHEN b.has_thrust THEN 'temporary'
         ELSE 'loop'
     END AS cure_case,
     CASE WHEN l.calls > 0 THEN l.calls ELSE h.count END AS calls,
     CASE WHEN l.calls > 0 THEN l.host_ns ELSE h.host_ns END AS host_ns,
     CASE WHEN n.threads > 1 AND h.host_ns > t.wall_ns THEN n.threads END AS threads,
-    h.recoverable_ns AS idle_ns, p.tail_ns, p.alloc_ns,
-    CASE WHEN p.tail_ns IS NOT NULL THEN ['other-wait', 'stall-place'] ELSE []::VARCHAR[] END AS explains
+    h.recoverable_ns AS idle_ns, p.tail_ns, p.alloc_ns, if(t.has_steps, b.handle_events, NULL) AS events,
+    CASE
+        WHEN p.tail_ns IS NOT NULL OR t.has_steps AND b.handle_events IS NOT NULL THEN ['other-wait', 'stall-place']
+        ELSE []::VARCHAR[]
+    END AS explains
 FROM host_report AS h
 CROSS JOIN _step_totals AS t
 CROSS JOIN later_calls AS l
 CROSS JOIN threads AS n
+CROSS JOIN _allocating_libraries AS b
 LEFT JOIN pools AS p ON true
 WHERE h.code = 'allocation'

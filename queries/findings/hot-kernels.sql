@@ -10,6 +10,8 @@ evidence = [
     "{more_kernels:more kernel}",
     """{first} reserves {local_bytes} of local memory per thread more than another kernel, at {registers:register} per
     thread: registers are spilled, or arrays or a stack lie in local memory""",
+    "a block of {first} is {narrow_block}: neighboring threads differ in y, not in x",
+    "{first} takes {times:time} as long as reading and writing 16 bytes per thread would take",
     "{?is_unmeasured}distance from the roofline not measured",
 ]
 skip_if = "All of its work is needed, and there is no faster implementation of it."
@@ -64,6 +66,18 @@ Give a thread of {first} the registers that it needs: in Triton, smaller BLOCK s
 same block; in CUDA C++, __launch_bounds__ of the threads that are really launched, and no -maxrregcount."""
 numba = """
 Give a thread of {first} the registers that it needs: no max_registers in cuda.jit; or let it hold fewer values."""
+
+[fix.narrow]
+any = """
+Make the blocks of {first} 32 threads wide in x, such as 32x8, if x goes along the rows of the arrays: then the threads
+of a warp access neighboring elements."""
+
+[fix.slow_threads]
+any = """
+If a thread of {first} has no long loop, its accesses are slow: let neighboring threads access neighboring elements, sum
+within a block before an atomic operation, copy data from the host's memory (pinned, managed) to the GPU first, and
+build without -G and printf. If it has one, split the loop over threads, or profile it with ncu (nsys-insight ncu
+plan)."""
 
 [fix.latency]
 any = "Give {first} more parallel work: more blocks, several inputs in one launch (nsys-insight occupancy)."
@@ -124,17 +138,17 @@ hot_kernels AS (
         AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
 ),
 first_kernel AS (
-    SELECT short_name, local_bytes, registers, CASE
+    SELECT short_name, local_bytes, registers, round(times)::BIGINT AS times, narrow_block, CASE
         WHEN near_pct >= $near_pct THEN 'near_peak'
         WHEN local_bytes IS NOT NULL THEN 'spills'
-        WHEN bound = 'latency' AND total_ns / calls < $short_ns THEN 'short'
-        WHEN regexp_matches(name, '(?i)gemv') THEN 'gemv'
+        WHEN times IS NOT NULL THEN if(narrow_block IS NULL, 'slow_threads', 'narrow')
+        WHEN bound = 'latency' AND total_ns / calls < $short_ns THEN 'short' WHEN name ILIKE '%gemv%' THEN 'gemv'
         WHEN short_name IN (SELECT kernel FROM _repetitions WHERE is_plain) THEN 'repeated'
         WHEN bound IN ('memory', 'latency') THEN bound ELSE 'other'
     END AS cure_case
     FROM hot_kernels
     LEFT JOIN (FROM _own_local_memory WHERE registers <= $few_registers AND local_bytes >= $min_local) USING (name)
-    WHERE turn = 1
+    LEFT JOIN _slow_threads USING (name) WHERE turn = 1
 )
 SELECT
     -- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
@@ -143,7 +157,7 @@ SELECT
     least(coalesce(100 * saved_ns / any_value(t.wall_ns * t.units), sum(h.wall_pct)), 100) AS wall_pct,
     if(sum(h.wall_pct) >= $unjudged_pct AND any_value(f.cure_case <> 'near_peak' AND c.efficient_pct < $efficient_pct),
         'warning', 'info') AS severity,
-    NULL AS place, f.cure_case, f.short_name AS first, f.local_bytes, f.registers,
+    NULL AS place, f.cure_case, f.short_name AS first, f.local_bytes, f.registers, f.times, f.narrow_block,
     list({
         'name': h.label, 'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
         'calls': h.calls / t.units, 'mean_ns': h.total_ns / h.calls, 'bound': nullif(h.bound, 'unknown'),
@@ -152,4 +166,4 @@ SELECT
     } ORDER BY h.turn) FILTER (h.turn <= 3) AS kernels,
     nullif(count(*) FILTER (h.turn > 3), 0) AS more_kernels, NOT bool_or(h.near_pct IS NOT NULL) AS is_unmeasured
 FROM hot_kernels AS h, first_kernel AS f, construct_coverage AS c, _step_totals AS t
-GROUP BY f.cure_case, f.short_name, f.local_bytes, f.registers
+GROUP BY ALL

@@ -12,10 +12,13 @@ evidence = [
     "{page_faults} {per}",
     "those of the GPU last {fault_ns} {per}",
     "{prefetched_bytes} more are prefetched",
+    "{allocations:allocation} of managed memory {per}",
 ]
 skip_if = "It is the first touch, which happens once."
 effort = "line"
-estimate = "The time of the migrations, or that of the GPU page faults if it is longer."
+estimate = """
+The time of the migrations, or that of the GPU page faults if it is longer. Where the memory is allocated in each step,
+that is the low end; high: with the time in which the GPU is idle, as page faults of the host are in no CUDA call."""
 links = ["CUDA C++ Programming Guide, Unified Memory Programming"]
 report = "unified-memory"
 when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT 1 FROM page_faults LIMIT 1"
@@ -23,6 +26,11 @@ when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT
 [items]
 directions = ["{migrations:migration} {direction} ({moved_bytes})"]
 page_faults = ["{faults:page fault} of the {side}"]
+
+[fix.allocated]
+any = """
+Managed memory is allocated in each step, so each of its pages is touched for the first time again: allocate device
+memory once before the loop, and copy to and from it (from pinned memory)."""
 
 [fix.host]
 any = """
@@ -84,10 +92,14 @@ cost AS (
     CROSS JOIN (SELECT nullif(sum(fault_ns), 0)::DOUBLE AS fault_ns FROM faults WHERE side = 'GPU')
 )
 SELECT
-    c.cost_ns / t.units AS recoverable_ns,
-    least(100 * c.cost_ns / (t.wall_ns * t.units), 100) AS wall_pct,
+    least(c.cost_ns / t.units + if(a.allocations IS NULL, 0, t.idle_ns), t.wall_ns) AS recoverable_ns,
+    if(a.allocations IS NULL, NULL, c.cost_ns / t.units) AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    if(a.allocations IS NULL, [], ['late-host', 'alternating', 'host-input', 'allocation']) AS explains,
+    a.allocations,
     (SELECT concat_ws(' in ', operation_text(name), nvtx_path) FROM costliest_place) AS place,
     CASE
+        WHEN a.allocations IS NOT NULL THEN 'allocated'
         WHEN c.fault_ns > 0 OR c.in_kernel_ns >= $min_kernel_share * c.moving_ns THEN 'kernels' ELSE 'host'
     END AS cure_case,
     (
@@ -100,5 +112,8 @@ SELECT
     c.fault_ns / t.units AS fault_ns,
     (SELECT list({'faults': faults / t.units, 'side': side} ORDER BY side DESC) FROM faults) AS page_faults,
     (SELECT nullif(sum(size_bytes), 0) FROM step_events WHERE cause = 'prefetch') / t.units AS prefetched_bytes
-FROM cost AS c, _step_totals AS t
+FROM cost AS c, _step_totals AS t, (
+    SELECT round(sum(calls))::BIGINT AS allocations FROM step_operations
+    WHERE kind = 'call' AND name IN ('cudaMallocManaged', 'cuMemAllocManaged') AND has_steps AND calls >= 0.9
+) AS a
 WHERE c.cost_ns >= $launch_ns
