@@ -730,6 +730,38 @@ def write_value(value):
                 {"counts": {"top-k selection": 1}},
             ],
         ),
+        *(
+            (
+                f"Small {noun} or batches are trained one after another in a step",
+                {
+                    "name": f"void at::native::{name}_forward<float>(int)", "calls": 4, "avg_ns": 9_999,
+                    "has_backward": True, "step_busy_pct": 49, "before": "TF32 matrix product", "constructs": [PRODUCT],
+                    "counts": {PRODUCT: 12},
+                },
+                [
+                    {"calls": 3},
+                    {"avg_ns": 10_000},
+                    {"has_backward": False},
+                    {"name": f"void at::native::{name}_backward<float>(int)"},
+                    {"step_busy_pct": 50},
+                    {"before": "PyTorch concatenation"},  # levels of a detector
+                    {"counts": {PRODUCT: 11}},
+                    # Each has an update of its own.
+                    {"constructs": [PRODUCT, "fused Adam"], "counts": {PRODUCT: 12, "fused Adam": 4}},
+                ],
+            )
+            for noun, name in (("networks", "mse_kernel"), ("classifiers", "softmax_warp"))
+        ),
+        (
+            "Counts are taken by a function that reads values back to the host",
+            {"name": "void at::cuda::kernelHistogram1D<long>(int)", "before": "D2H copy", "idle_before_ns": 20_000},
+            [{"before": "memset"}, {"name": "histogram(int *)"}, {"idle_before_ns": 0}, {"in_graph_pct": 50}],
+        ),
+        (
+            "Elements are repeated by counts, whose sum the host reads back",
+            {"before": "D2H copy", "idle_before_ns": 20_000},
+            [{"before": "prefix sum"}, {"idle_before_ns": 0}, {"has_steps": False}],
+        ),
         (
             "The whole vocabulary is sorted to sample from it",
             {"construct_pct": 5, "counts": {"prefix sum": 1, "softmax": 1, "random numbers": 1}},
