@@ -763,6 +763,22 @@ def write_value(value):
             [{"before": "prefix sum"}, {"idle_before_ns": 0}, {"has_steps": False}],
         ),
         (
+            "Logits of all positions are converted, and few of them are used",
+            {
+                "avg_ns": 100_000, "total_ns": 100_000, "step_pct": 1, "before": PRODUCT, "after": "softmax",
+                "times": {"softmax": 20_000},
+            },
+            [
+                {"avg_ns": 99_999},
+                {"step_pct": 0.9},
+                {"before": "fused attention"},
+                {"after": "PyTorch elementwise operation"},
+                {"times": {"softmax": 20_001}},  # all of them
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
+        (
             "The whole vocabulary is sorted to sample from it",
             {"construct_pct": 5, "counts": {"prefix sum": 1, "softmax": 1, "random numbers": 1}},
             [
@@ -908,7 +924,7 @@ def test_what_an_operation_needs_to_be_replaceable(title, values, misses, is_met
 REPETITION = {
     "loop": 1, "is_step": False, "repeats": 40, "operations": 3, "period_ns": 20_000, "busy_ns": 10_000,
     "idle_ns": 10_000, "filled_ns": 10_000, "share": 0.9, "graph_share": 0.0, "kernel": "scale", "kernels": "scale",
-    "blocks": 4096, "sm_count": 132, "has_layers": False, "is_plain": True, "is_compiled": False,
+    "blocks": 4096, "sm_count": 132, "has_layers": False, "has_blocks": False, "is_plain": True, "is_compiled": False,
 }  # fmt: skip
 BUSY = {"idle_ns": 1_000, "busy_ns": 19_000, "filled_ns": 19_000}
 
@@ -921,8 +937,10 @@ BUSY = {"idle_ns": 1_000, "busy_ns": 19_000, "filled_ns": 19_000}
         ({"busy_ns": 60_001, "filled_ns": 60_001, "operations": 3}, None),  # launches are no part of it
         ({"graph_share": 0.5}, None),
         # Layers of a model in at most 8 operations.
-        ({"has_layers": True, "operations": 8, "is_plain": False}, "repeated-sequence"),
-        ({"has_layers": True, "operations": 9, "is_plain": False}, None),
+        ({"has_layers": True, "has_blocks": True, "operations": 8, "is_plain": False}, "repeated-sequence"),
+        ({"has_layers": True, "has_blocks": True, "operations": 9, "is_plain": False}, None),
+        # Products alone: small networks, samples or matrices, one after another.
+        ({"has_layers": True, "operations": 40, "is_plain": False}, "repeated-sequence"),
         # Kernels that leave most of the GPU free.
         ({**BUSY, "filled_ns": 4_750}, "repeated-sequence repeated-step"),
         ({**BUSY, "filled_ns": 4_760}, "repeated-step"),
