@@ -751,6 +751,54 @@ def write_value(value):
                 {"counts": {"top-k selection": 1}},
             ],
         ),
+        *(
+            (
+                f"Small {noun} or batches are trained one after another in a step",
+                {
+                    "name": f"void at::native::{name}_forward<float>(int)", "calls": 4, "avg_ns": 9_999,
+                    "has_backward": True, "step_busy_pct": 49, "before": "TF32 matrix product", "constructs": [PRODUCT],
+                    "counts": {PRODUCT: 12},
+                },
+                [
+                    {"calls": 3},
+                    {"avg_ns": 10_000},
+                    {"has_backward": False},
+                    {"name": f"void at::native::{name}_backward<float>(int)"},
+                    {"step_busy_pct": 50},
+                    {"before": "PyTorch concatenation"},  # levels of a detector
+                    {"counts": {PRODUCT: 11}},
+                    # Each has an update of its own.
+                    {"constructs": [PRODUCT, "fused Adam"], "counts": {PRODUCT: 12, "fused Adam": 4}},
+                ],
+            )
+            for noun, name in (("networks", "mse_kernel"), ("classifiers", "softmax_warp"))
+        ),
+        (
+            "Counts are taken by a function that reads values back to the host",
+            {"name": "void at::cuda::kernelHistogram1D<long>(int)", "before": "D2H copy", "idle_before_ns": 20_000},
+            [{"before": "memset"}, {"name": "histogram(int *)"}, {"idle_before_ns": 0}, {"in_graph_pct": 50}],
+        ),
+        (
+            "Elements are repeated by counts, whose sum the host reads back",
+            {"before": "D2H copy", "idle_before_ns": 20_000},
+            [{"before": "prefix sum"}, {"idle_before_ns": 0}, {"has_steps": False}],
+        ),
+        (
+            "Logits of all positions are converted, and few of them are used",
+            {
+                "avg_ns": 100_000, "total_ns": 100_000, "step_pct": 1, "before": PRODUCT, "after": "softmax",
+                "times": {"softmax": 20_000},
+            },
+            [
+                {"avg_ns": 99_999},
+                {"step_pct": 0.9},
+                {"before": "fused attention"},
+                {"after": "PyTorch elementwise operation"},
+                {"times": {"softmax": 20_001}},  # all of them
+                {"has_backward": True},
+                {"has_steps": False},
+            ],
+        ),
         (
             "The whole vocabulary is sorted to sample from it",
             {"construct_pct": 5, "counts": {"prefix sum": 1, "softmax": 1, "random numbers": 1}},
@@ -1011,7 +1059,7 @@ def test_what_an_operation_needs_to_be_replaceable(title, values, misses, is_met
 REPETITION = {
     "loop": 1, "is_step": False, "repeats": 40, "operations": 3, "period_ns": 20_000, "busy_ns": 10_000,
     "idle_ns": 10_000, "filled_ns": 10_000, "share": 0.9, "graph_share": 0.0, "kernel": "scale", "kernels": "scale",
-    "blocks": 4096, "sm_count": 132, "has_layers": False, "is_plain": True, "is_compiled": False,
+    "blocks": 4096, "sm_count": 132, "has_layers": False, "has_blocks": False, "is_plain": True, "is_compiled": False,
 }  # fmt: skip
 BUSY = {"idle_ns": 1_000, "busy_ns": 19_000, "filled_ns": 19_000}
 
@@ -1024,8 +1072,10 @@ BUSY = {"idle_ns": 1_000, "busy_ns": 19_000, "filled_ns": 19_000}
         ({"busy_ns": 60_001, "filled_ns": 60_001, "operations": 3}, None),  # launches are no part of it
         ({"graph_share": 0.5}, None),
         # Layers of a model in at most 8 operations.
-        ({"has_layers": True, "operations": 8, "is_plain": False}, "repeated-sequence"),
-        ({"has_layers": True, "operations": 9, "is_plain": False}, None),
+        ({"has_layers": True, "has_blocks": True, "operations": 8, "is_plain": False}, "repeated-sequence"),
+        ({"has_layers": True, "has_blocks": True, "operations": 9, "is_plain": False}, None),
+        # Products alone: small networks, samples or matrices, one after another.
+        ({"has_layers": True, "operations": 40, "is_plain": False}, "repeated-sequence"),
         # Kernels that leave most of the GPU free.
         ({**BUSY, "filled_ns": 4_750}, "repeated-sequence repeated-step"),
         ({**BUSY, "filled_ns": 4_760}, "repeated-step"),

@@ -111,7 +111,7 @@ min_pct = [5.0, "Share of the CPU work from which a part of it is named"]
 short_gap_ns = [500000,
     "Wait of the GPU below which the host is slow to issue one operation (0.5 ms: Python takes tens of microseconds)"]
 short_share = [0.8, "Share of the waits that are as short, from which the number of operations costs (most of them)"]
-min_gaps = [8, "Fewest such waits in a step (8: fewer may be what the program itself does between operations)"]
+min_gaps = [6, "Fewest such waits in a step (6: fewer may be what the program itself does between operations)"]
 */
 WITH longest_gap AS (
     SELECT g.*

@@ -32,7 +32,7 @@ Python loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
 pytorch = """
 Replace a Python if that chooses between values by torch.where, leave out one that only skips work on empty tensors, or
-move the check out of the step."""
+move the check out of the step: an assertion, isnan().any(), that of torch.distributions (validate_args=False)."""
 inductor = """
 Replace the Python if on a tensor by torch.where or torch.cond, check with fullgraph=True that no graph break is
 left, and then compile with mode="reduce-overhead"."""

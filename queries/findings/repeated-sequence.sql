@@ -30,7 +30,7 @@ time, because the profiler makes launches take up to twice as long; nothing for 
 compiler made, and for repetitions that keep the GPU busy."""
 links = ["CUDA C++ Best Practices Guide, Concurrent Kernel Execution"]
 report = "loops"
-when = "SELECT 1 FROM loops WHERE iterations >= 16 AND operations <= 24"
+when = "SELECT 1 FROM loops WHERE iterations >= 16 AND operations <= 48"
 
 [fix.repeated]
 any = """
@@ -38,7 +38,8 @@ Do all repetitions in one call: a library's batched interface, or one more dimen
 for each of them."""
 pytorch = """
 Replace the loop in Python by one operation with a batch dimension (torch.bmm, torch.linalg with a batch,
-torch.vmap); launch a kernel of your own once, with one more dimension of the grid."""
+torch.vmap, torch.func.stack_module_state for networks); launch a kernel of your own once, with one more dimension of
+the grid."""
 jax = "Replace the loop in Python by jax.vmap; where the repetitions depend on each other, by jax.lax.scan in one jit."
 cupy = """
 Replace the loop in Python by one call on the whole array: axis= of cupy.fft, reductions and sorts, batched products; a
@@ -55,7 +56,7 @@ unroll=, so that XLA fuses several."""
 
 [params]
 max_operations = [8,
-    "Most operations in a repetition that has a product, a norm or the like (8: a layer of a model has more)"]
+    "Most operations in a repetition that has a norm, a convolution or the like (8: a layer of a model has more)"]
 min_idle = [0.5, "Share of a repetition in which the GPU is idle, from which launches limit it (half)"]
 max_operation_ns = [20000,
     "Longest mean time of an operation on the GPU (20 µs: a longer one has work for the whole GPU)"]
@@ -69,7 +70,7 @@ WITH repetitions AS (
         coalesce(filled_ns <= $max_filled * busy_ns, false) AS is_small,
         is_compiled AND period_ns <= $max_compiled_ns AS is_compiled_loop
     FROM _repetitions
-    WHERE (NOT has_layers OR operations <= $max_operations)
+    WHERE (NOT has_blocks OR operations <= $max_operations)
         -- The step itself may be a time step or a token. One block is one item, or a loop that fits into a kernel.
         AND (NOT is_step OR is_compiled OR coalesce(blocks <= 1, false))
 ),

@@ -1,5 +1,5 @@
 /*
-description = """One row per loop of at most 24 operations without a wait that runs at least 16 times in a step, or as
+description = """One row per loop of at most 48 operations without a wait that runs at least 16 times in a step, or as
     the step, and takes 30% of it: fewer repetitions may be the layers of a model, and more operations are rarely those
     of one item. Where no steps were found, the loops that XLA launches, of the whole scope."""
 [columns]
@@ -19,6 +19,7 @@ kernels = "The first kernels of an iteration, in order, each once, and a CUDA gr
 blocks = "Most blocks of one of these kernels; NULL if unknown"
 sm_count = "SMs of the GPU"
 has_layers = "Whether some kernels are those of a layer: products, attention, norms, communication"
+has_blocks = "Whether some are those of a block of a model: attention, norms, convolutions, communication"
 is_plain = "Whether an iteration has at most 8 operations, none of them of a layer"
 is_compiled = "Whether XLA launches the iterations from one loop of its own"
 */
@@ -31,7 +32,7 @@ WITH short_loops AS (
     CROSS JOIN _step_totals AS t
     LEFT JOIN step_method AS m ON m.process_id = l.process_id AND m.step_count > 0
     WHERE (m.step_count IS NOT NULL OR NOT t.has_steps)
-        AND l.launches >= 1 AND l.operations <= 24 AND repeats >= 16 AND share >= 0.3
+        AND l.launches >= 1 AND l.operations <= 48 AND repeats >= 16 AND share >= 0.3
         AND NOT (is_step AND l.marks > 0)
         AND NOT EXISTS (FROM loop_operations AS o WHERE o.loop = l.loop AND o.kind IN ('wait', 'loop'))
 ),
@@ -65,7 +66,8 @@ contents AS (
             sum(o.duration_ns * least(1, g.blocks / g.sm_count)) / nullif(sum(o.duration_ns), 0), NULL
         ) AS filled_share,
         coalesce(bool_or(n.family IN ('gemm', 'attention', 'norm', 'rope', 'embedding', 'comm', 'conv')), false)
-            AS has_layers
+            AS has_layers,
+        coalesce(bool_or(n.family IN ('attention', 'norm', 'rope', 'embedding', 'comm', 'conv')), false) AS has_blocks
     FROM loop_operations AS o
     LEFT JOIN kernel_names AS n USING (name_id)
     LEFT JOIN grids AS g USING (name_id)
@@ -76,7 +78,7 @@ SELECT
     l.loop, l.is_step, round(l.repeats) AS repeats, l.operations, l.period_ns, l.gpu_busy_ns AS busy_ns,
     l.gpu_idle_ns AS idle_ns, l.gpu_busy_ns * c.filled_share AS filled_ns,
     l.share,
-    l.graph_share, c.kernel, n.kernels, c.blocks, c.sm_count, c.has_layers,
+    l.graph_share, c.kernel, n.kernels, c.blocks, c.sm_count, c.has_layers, c.has_blocks,
     l.operations <= 8 AND NOT c.has_layers AS is_plain,
     EXISTS (
         FROM nvtx_ranges AS r
