@@ -18,7 +18,7 @@ estimate = """
 High: the time of the kernel without the share of the warps that it has of a quarter of all, which often suffice. Low: a
 quarter of it."""
 links = ["CUDA C++ Best Practices Guide, Occupancy"]
-report = "launch-configs"
+report = "occupancy"
 when = """
 SELECT 1 FROM launch_shapes
 WHERE max_ns >= $min_avg_ns AND blocks_count >= sm_count AND blocks_count * warps_per_block <= $most_warps * sm_count
