@@ -267,8 +267,8 @@ def _bounds(level: Level) -> tuple[Column, Column]:
 
 def _look_up(values: Column, positions: Column, default: int) -> Column:
     """Return the values at some positions; `default` behind the last one."""
-    found: Column = np.where(positions < len(values), values[np.minimum(positions, len(values) - 1)], default)
-    return found
+    values_there: Column = np.where(positions < len(values), values[np.minimum(positions, len(values) - 1)], default)
+    return values_there
 
 
 def _list_typical(
