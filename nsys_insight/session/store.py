@@ -61,9 +61,11 @@ class Store:
             folder = cache_folder.folder(use_cache=False)
         self._path = self._files.enter_context(cache_folder.make_work_path(folder / "work.duckdb"))
         try:
-            connection.execute(f"ATTACH {literal(str(self._path))} AS work {STORAGE_OPTION}; USE work")
-            if not self._is_persistent:  # the file is removed with the session
-                connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+            # The file is removed with the session, and `save` can read its log.
+            connection.execute(
+                f"ATTACH {literal(str(self._path))} AS work {STORAGE_OPTION}; USE work;"
+                " PRAGMA disable_checkpoint_on_shutdown"
+            )
         except duckdb.IOException as error:
             self._files.close()
             raise OSError(str(error)) from None

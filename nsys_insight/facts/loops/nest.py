@@ -167,14 +167,14 @@ class LoopNest:
         self._symbols: dict[tuple[int, ...], int] = {}
         self._inner: dict[int, set[int]] = {}
         operations = np.asarray(operations, _INTEGER)
-        minimum = operations.min(initial=0)
-        is_used = np.bincount(operations - minimum) > 0
-        names = (np.flatnonzero(is_used) + minimum).tolist()
+        smallest = operations.min(initial=0)
+        is_used = np.bincount(operations - smallest) > 0
+        names = (np.flatnonzero(is_used) + smallest).tolist()
         self._variants = Variants(
             {symbol: symbol if classes is None else classes[name] for symbol, name in enumerate(names)}
         )
         self._next_symbol = len(names)
-        symbol = (np.cumsum(is_used, dtype=_INTEGER) - _INTEGER(1))[operations - minimum]
+        symbol = (np.cumsum(is_used, dtype=_INTEGER) - _INTEGER(1))[operations - smallest]
         self._minor = set() if is_minor is None else set(symbol[is_minor].tolist())
         self._ends = set() if is_end is None else set(symbol[is_end].tolist())
         bounds = np.arange(len(symbol) + 1, dtype=_INTEGER) if positions is None else positions.astype(_INTEGER)

@@ -95,12 +95,25 @@ JOIN (
 ) AS w USING (bucket)
 WHERE i.start_ns < w.end_ns AND i.end_ns > w.start_ns AND bucket = greatest(i.first_bucket, w.first_bucket);
 
--- The parts of intervals that are cut by the edge of a window, one row per part. Such intervals are few.
+-- The parts of intervals that are cut by the edge of a window, one row per part. Such intervals are few, and only they
+-- are joined with windows: each lies in several buckets, or in one that has an edge.
 CREATE MACRO cut_in(intervals, windows) AS TABLE
+WITH edges AS MATERIALIZED (
+    SELECT DISTINCT unnest([start_ns, end_ns]) AS at_ns FROM query_table(windows) WHERE end_ns > start_ns
+),
+edge_size AS MATERIALIZED (
+    SELECT greatest(1, (max(at_ns) - min(at_ns)) // (8 * count(*))) AS size_ns FROM edges HAVING count(*) > 0
+),
+cut_intervals AS NOT MATERIALIZED (
+    SELECT i.*
+    FROM query_table(intervals) AS i CROSS JOIN edge_size
+    WHERE start_ns // size_ns < end_ns // size_ns
+        OR start_ns // size_ns IN (SELECT at_ns // size_ns FROM edges CROSS JOIN edge_size)
+)
 SELECT * EXCLUDE (window_end_ns) REPLACE (
     greatest(start_ns, window_ns) AS start_ns, least(end_ns, window_end_ns) AS end_ns
 )
-FROM overlapping(intervals, windows)
+FROM overlapping('cut_intervals', windows)
 WHERE start_ns < window_ns OR end_ns > window_end_ns;
 
 -- The parts of intervals that lie in windows: entire intervals and cut ones.
