@@ -547,6 +547,7 @@ def write_value(value):
                 [
                     *({"name": MERGED.format(kernel, f"int, {small}")} for small in SMALL_VALUES),
                     {"name": MERGED.format("Partition", "int")},
+                    {"name": MERGED.format("Merge", "long, cub::NullType, cub::detail::VSMemHelper")},
                     {"name": "void at::native::searchsorted_cuda_kernel<float, long>(T2 *, const T1 *)"},
                     {"construct_pct": 4.9},
                     {"construct_ns": 49_999},
@@ -555,6 +556,7 @@ def write_value(value):
             )
             for kernel, types in (
                 ("BlockSort", "Record, cub::NullType"), ("Merge", "int, Record"), ("Partition", "Record"),
+                ("Merge", "int, Record, cub::detail::VSMemHelper"),
             )
         ),
         (
