@@ -508,6 +508,18 @@ def write_value(value):
             ],
         ),
         (
+            "Large tensors are filled in each step",
+            {"calls": 1, "avg_ns": 60_000, "construct_pct": 8, "constructs": ["fill of a tensor"]},
+            [
+                {"calls": 0.5},
+                {"avg_ns": 9_999},
+                {"construct_pct": 7.9},
+                {"has_steps": False},
+                {"has_backward": True},
+                {"constructs": ["addition of rows by index", "fill of a tensor"]},
+            ],
+        ),
+        (
             "An array is filtered for its splines before each interpolation",
             {
                 "calls": 7, "avg_ns": 64_000, "construct_pct": 25,
