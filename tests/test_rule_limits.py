@@ -107,6 +107,7 @@ class TestSmallBlocks:
     [
         ("total(float *)", True),
         ("spin_kernel(long)", False),
+        ("void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<Params>(T1)", False),
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", False),
     ],
 )
@@ -119,6 +120,20 @@ def test_a_kernel_in_few_blocks(name, is_named, blocks, is_few, run_rule):
                     kernel_names=[{"name": name, "name_id": 1}], _step_totals=[STEP],
                     _unified_memory_events=[{"name": "another", "in_kernel_ns": 1}])  # fmt: skip
     assert [row["blocks"] for row in rows] == ([blocks] if is_named and is_few else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("total(float *)", 1), ("void cudnn::xmma::init_device_workspace_kernel<Params>(T1)", 0)]
+)
+def test_kernels_that_leave_sms_free(name, count, run_rule):
+    """A kernel of cuDNN that starts early waits: its duration is no work that more blocks would share."""
+    launch = {"name_id": 1, "grid_x": 66, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
+              "blocks_count": 66, "sm_count": 132, "total_ns": 600_000}  # fmt: skip
+    rows = run_rule("small-grid", _steady_shapes=[shape(name, blocks=66)], launch_shapes=[launch],
+                    kernel_names=[{"name": name, "name_id": 1}], _graph_tracing=[{"whole_pct": 0, "wholes": 0}],
+                    classify_report=[{"part": part, "time_ns": 900_000} for part in ("gpu", "wall")],
+                    _step_totals=[STEP])  # fmt: skip
+    assert len(rows) == count
 
 
 @pytest.mark.parametrize(
