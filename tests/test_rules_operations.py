@@ -150,17 +150,17 @@ class TestLoopsOfXla:
 LOCAL = 132 * 2048
 
 
-def spilling():
+def spilling(registers=32):
     """Run kernels with local memory: most of the time a kernel that has more than others."""
 
     def body(loop, _):
-        for name, runs, registers, local_bytes in (
-            ("advance(float *)", 3_000_000, 32, 1_008),
+        for name, runs, own_registers, local_bytes in (
+            ("advance(float *)", 3_000_000, registers, 1_008),
             ("mix(float *)", 8_000, 16, 592),
             ("push(float *)", 8_000, 16, 592 + 16),
             (REDUCE, 8_000, 16, 1_008),
         ):
-            loop.launch(name, runs, **LARGE, registers=registers, local_total=local_bytes * LOCAL)
+            loop.launch(name, runs, **LARGE, registers=own_registers, local_total=local_bytes * LOCAL)
 
     return run_steps(body)
 
@@ -173,6 +173,14 @@ def test_local_memory_beyond_that_of_other_kernels_is_named(tmp_path):
     assert dict(rows) == {"advance": 416, "push": 16, "mix": 0}
     assert finding.values["local_bytes"] == pytest.approx(416)
     assert "registers that it needs" in finding.action
+
+
+def test_an_array_that_is_indexed_at_run_time_is_no_spill(tmp_path):
+    with open_trace(spilling(registers=31).write(tmp_path / "trace.sqlite")) as trace:
+        finding = evaluate_rules(trace, ["hot-kernels"])["hot-kernels"]
+    assert "arrays that are indexed at run time" in finding.evidence
+    assert "registers are spilled, or" not in finding.evidence
+    assert "Let the arrays of a thread of advance lie in registers" in finding.action
 
 
 class TestRepetitions:

@@ -148,7 +148,7 @@ class TestBlocks:
         finding = findings_of(program)["small-blocks"]
         assert "1,000,000 blocks of 128 threads, each with too little work" in finding.evidence
         assert "lanes" not in finding.evidence
-        assert "Give each thread of total several elements" in finding.cure
+        assert "Give each thread of total several elements" in finding.action
 
 
 class TestCollectives:
