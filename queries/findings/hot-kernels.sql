@@ -145,19 +145,16 @@ hot_kernels AS (
         AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
 ),
 first_kernel AS (
-    SELECT short_name, local_bytes, registers, is_stack, CASE
+    SELECT short_name, local_bytes, registers, CASE
         WHEN near_pct >= $near_pct THEN 'near_peak'
-        WHEN local_bytes IS NOT NULL THEN if(is_stack, 'stack', 'spills')
+        WHEN registers % $register_unit <> 0 THEN 'stack'
+        WHEN registers <= $few_registers THEN 'spills'
         WHEN bound = 'latency' AND total_ns / calls < $short_ns THEN 'short'
         WHEN regexp_matches(name, '(?i)gemv') THEN 'gemv'
         WHEN short_name IN (SELECT kernel FROM _repetitions WHERE is_plain) THEN 'repeated'
         WHEN bound IN ('memory', 'latency') THEN bound ELSE 'other'
-    END AS cure_case
-    FROM hot_kernels
-    LEFT JOIN (
-        SELECT *, registers % $register_unit <> 0 AND registers < 255 AS is_stack FROM _own_local_memory
-        WHERE (registers <= $few_registers OR is_stack) AND local_bytes >= $min_local
-    ) USING (name)
+    END AS cure_case FROM hot_kernels
+    LEFT JOIN (FROM _own_local_memory WHERE registers < 255 AND local_bytes >= $min_local) USING (name)
     WHERE turn = 1
 )
 SELECT
@@ -167,9 +164,8 @@ SELECT
     least(coalesce(100 * saved_ns / any_value(t.wall_ns * t.units), sum(h.wall_pct)), 100) AS wall_pct,
     if(sum(h.wall_pct) >= $unjudged_pct AND any_value(f.cure_case <> 'near_peak' AND c.efficient_pct < $efficient_pct),
         'warning', 'info') AS severity,
-    NULL AS place, f.cure_case, f.short_name AS first, f.local_bytes, f.registers,
-    f.cure_case = 'spills' AS is_spill, f.cure_case = 'stack' AS is_stack,
-    list({
+    NULL AS place, f.cure_case, f.cure_case = 'spills' AS is_spill, f.cure_case = 'stack' AS is_stack,
+    f.short_name AS first, f.local_bytes, f.registers, list({
         'name': h.label, 'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
         'calls': h.calls / t.units, 'mean_ns': h.total_ns / h.calls, 'bound': nullif(h.bound, 'unknown'),
         'source': replace(h.evidence, 'gpu_metrics', 'GPU metrics'), 'reason': h.reason,
