@@ -14,7 +14,7 @@ from rule_tables import STEP
 from nsys_insight.model import construct_catalog
 from nsys_insight.sql.quoting import literal
 
-H100 = {"clock_hz": 1.98e9, "sm_count": 132}
+H100 = {"clock_hz": 1.98e9, "sm_count": 132, "memory_bytes_per_s": 4.8e12}
 PEAKS = [{"gpu": "NVIDIA H100", "precision": name, "tflop_per_s": rate} for name, rate in
          (("fp32", 67.0), ("tf32", 495.0), ("fp16", 990.0))]  # fmt: skip
 
@@ -39,7 +39,22 @@ class TestSmallBlocks:
             ({"threads": 16, "blocks": 1_000_000}, {"blocks_per_us": 1667, "recoverable_ns": 600_000 * 15 / 16}),
             ({"threads": 32, "blocks": 1_000_000}, {"is_start_bound": True, "recoverable_ns": 600_000 * 7 / 8}),
             ({"threads": 64, "blocks": 1_000_000}, {"is_start_bound": True, "recoverable_ns": 600_000 * 3 / 4}),
-            ({"threads": 128, "blocks": 1_000_000}, None),
+            # Full blocks with too little work: what is left takes a byte read and one written for each thread.
+            (
+                {"threads": 128, "blocks": 1_000_000},
+                {
+                    "cure_case": "work",
+                    "many_blocks": 1_000_000,
+                    "lane_pct": None,
+                    "recoverable_ns": 600_000 - 1e9 * 256e6 / 4.8e12,
+                    "saving_low_ns": 300_000 - 5e8 * 256e6 / 4.8e12,
+                },
+            ),
+            ({"threads": 256, "blocks": 1_000_000}, {"saving_low_ns": 600_000 - 1e9 * 2048e6 / 4.8e12}),
+            ({"threads": 288, "blocks": 1_000_000}, None),  # the memory is the limit
+            ({"threads": 128, "blocks": 890_000}, None),  # 0.74 for each cycle
+            ({"threads": 128, "blocks": 1_000_000, "name": "cupyx_scipy_ndimage_spline_filter1d_ord3"}, None),
+            ({"threads": 16, "name": "cupyx_scipy_ndimage_spline_filter1d_ord3"}, None),
             # Full warps alone, one block, short kernels, kernels with little time, and those of libraries.
             ({"threads": 32}, None),
             ({"threads": 128}, None),
@@ -60,6 +75,19 @@ class TestSmallBlocks:
             [expected] if expected else []
         )
 
+    @pytest.mark.parametrize(("provenance", "count"), [("Triton", 1), ("Numba", 1), ("CuPy", 0), ("OpenACC", 0)])
+    def test_the_program_chooses_the_work_of_a_block_in_some_languages(self, provenance, count, run_rule):
+        names = [{"name": shape()["name"], "provenance": provenance}]
+        rows = run_rule("small-blocks", _steady_shapes=[shape(threads=128, blocks=1_000_000)], kernel_names=names,
+                        gpus=[H100], _step_totals=[STEP])  # fmt: skip
+        assert len(rows) == count
+
+    def test_kernels_with_the_same_fault_count_together(self, run_rule):
+        shapes = [shape(name, threads=16) for name in ("total(float *)", "scale(float *)")]
+        names = [{"name": row["name"], "provenance": "hand-written"} for row in shapes]
+        rows = run_rule("small-blocks", _steady_shapes=shapes, kernel_names=names, gpus=[H100], _step_totals=[STEP])
+        assert [(row["kernel"], row["more_kernels"], row["recoverable_ns"]) for row in rows] == [("scale", 1, 600_000)]
+
     @pytest.mark.parametrize(("provenance", "count"), [("Halide", 1), ("Mojo", 1), ("IREE", 0), ("cuTile", 0)])
     def test_the_program_chooses_the_blocks_of_some_compilers(self, provenance, count, run_rule):
         names = [{"name": shape()["name"], "provenance": provenance}]
@@ -68,7 +96,7 @@ class TestSmallBlocks:
         assert len(rows) == count
 
     def test_a_gpu_that_the_trace_does_not_describe(self, run_rule):
-        shapes, unknown = [shape(threads=16, blocks=1_000_000)], {"clock_hz": None, "sm_count": None}
+        shapes, unknown = [shape(threads=16, blocks=1_000_000)], dict.fromkeys(H100)
         names = [{"name": "other", "provenance": "cuBLAS"}]
         rows = run_rule("small-blocks", _steady_shapes=shapes, kernel_names=names, gpus=[unknown], _step_totals=[STEP])
         assert [(row["is_start_bound"], row["recoverable_ns"]) for row in rows] == [(False, 300_000)]
@@ -81,6 +109,7 @@ class TestSmallBlocks:
         ("void at::native::ctc_loss_backward_collect_gpu_kernel<float, long>(T1)", "PyTorch native", True),
         ("void gesvdbj_batch_32x16<float, float>(long)", "cuSOLVER", False),
         ("spin_kernel(long)", "hand-written", False),
+        ("void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<Params>(T1)", "cuDNN", False),
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "NCCL", False),
     ],
 )
@@ -93,6 +122,20 @@ def test_a_kernel_in_few_blocks(name, provenance, is_named, blocks, is_few, run_
                     kernel_names=[{"name": name, "name_id": 1, "provenance": provenance}], _step_totals=[STEP],
                     _unified_memory_events=[{"name": "another", "in_kernel_ns": 1}])  # fmt: skip
     assert [row["blocks"] for row in rows] == ([blocks] if is_named and is_few else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("total(float *)", 1), ("void cudnn::xmma::init_device_workspace_kernel<Params>(T1)", 0)]
+)
+def test_kernels_that_leave_sms_free(name, count, run_rule):
+    """A kernel of cuDNN that starts early waits: its duration is no work that more blocks would share."""
+    launch = {"name_id": 1, "grid_x": 66, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
+              "blocks_count": 66, "sm_count": 132, "total_ns": 600_000}  # fmt: skip
+    rows = run_rule("small-grid", _steady_shapes=[shape(name, blocks=66)], launch_shapes=[launch],
+                    kernel_names=[{"name": name, "name_id": 1}], _graph_tracing=[{"whole_pct": 0, "wholes": 0}],
+                    classify_report=[{"part": part, "time_ns": 900_000} for part in ("gpu", "wall")],
+                    _step_totals=[STEP])  # fmt: skip
+    assert len(rows) == count
 
 
 @pytest.mark.parametrize(
@@ -451,6 +494,15 @@ OWN_KERNEL = {
 }  # fmt: skip
 MASK = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
 KEYS = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
+RADIX = (
+    "void cub::detail::radix_sort::DeviceRadixSort{}Kernel<cub::detail::radix::policy_hub<{}, int>::Policy1000>(T4 *)"
+)
+OLD_RADIX = "void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<{}, int>::Policy900, (bool)0>(T7 *)"
+MERGED = "void cub::detail::merge_sort::DeviceMergeSort{}Kernel<Policy, Key *, unsigned int, Less, {}>(bool, T2, T3)"
+SMALL_VALUES = [
+    "int", "cub::NullType", "unsigned long long", "float2", "thrust::complex<float>", "double",
+    "at::cuda::cub::detail::OpaqueType<(int)8>", "thrust::tuple<int, float, thrust::null_type>",
+]  # fmt: skip
 MERGE = "void cub::detail::merge_sort::DeviceMergeSort{}Kernel<cub::detail::merge_sort::policy_hub<float *>>(bool)"
 PRODUCT = "16-bit matrix product"
 
@@ -496,6 +548,84 @@ def write_value(value):
                 {"constructs": ["memset", "top-k selection"], "counts": {"memset": 8, "top-k selection": 60}},
                 {"in_graph_pct": 50},
             ],
+        ),
+        (
+            # The shape of summit's memsets.
+            "Large arrays are cleared in each step",
+            {"calls": 4, "size_bytes": 256 << 20, "avg_ns": 59_560, "construct_pct": 27, "constructs": ["memset"]},
+            [
+                {"calls": 0.5},
+                {"size_bytes": 1 << 19},
+                {"avg_ns": 2_999},
+                {"construct_pct": 7.9},
+                {"has_steps": False},
+                {"has_backward": True},
+                {"constructs": ["memset", "radix sort"], "counts": {"memset": 4, "radix sort": 4}},
+            ],
+        ),
+        (
+            "Large tensors are filled in each step",
+            {"calls": 1, "avg_ns": 60_000, "construct_pct": 8, "constructs": ["fill of a tensor"]},
+            [
+                {"calls": 0.5},
+                {"avg_ns": 9_999},
+                {"construct_pct": 7.9},
+                {"has_steps": False},
+                {"has_backward": True},
+                {"constructs": ["addition of rows by index", "fill of a tensor"]},
+            ],
+        ),
+        (
+            "An array is filtered for its splines before each interpolation",
+            {
+                "calls": 7, "avg_ns": 64_000, "construct_pct": 25,
+                "counts": {"interpolation by CuPy": 7, "spline filter by CuPy": 21},
+            },
+            [
+                {"calls": 1, "avg_ns": 19_999},
+                {"construct_pct": 2.9},
+                {"counts": {"spline filter by CuPy": 21}},
+                {"has_steps": False},
+            ],
+        ),
+        *(
+            (
+                "Records are moved in each pass of a radix sort",
+                {"name": name.format(f"unsigned int, {value}"), "calls": 4, "avg_ns": 877_000, "construct_pct": 88},
+                [
+                    *({"name": name.format(f"unsigned int, {small}")} for small in SMALL_VALUES),
+                    {"name": RADIX.format("Histogram", "unsigned int, Record")},
+                    {"calls": 1},
+                    {"avg_ns": 9_999},
+                    {"construct_pct": 4.9},
+                ],
+            )
+            for name, value in (
+                (RADIX.format("Onesweep", "{}"), "Record"),
+                (RADIX.format("Downsweep", "{}"), "float4"),
+                (RADIX.format("Onesweep", "{}"), "cuda::std::__4::tuple<unsigned int, float4>"),
+                (RADIX.format("Onesweep", "{}"), "thrust::pair<int, Record>"),
+                (OLD_RADIX, "Record"),
+            )
+        ),
+        *(
+            (
+                "Records are moved in each pass of a merge sort",
+                {"name": MERGED.format(kernel, types), "construct_pct": 60, "construct_ns": 600_000},
+                [
+                    *({"name": MERGED.format(kernel, f"int, {small}")} for small in SMALL_VALUES),
+                    {"name": MERGED.format("Partition", "int")},
+                    {"name": MERGED.format("Merge", "long, cub::NullType, cub::detail::VSMemHelper")},
+                    {"name": "void at::native::searchsorted_cuda_kernel<float, long>(T2 *, const T1 *)"},
+                    {"construct_pct": 4.9},
+                    {"construct_ns": 49_999},
+                    {"step_busy_pct": 49},
+                ],
+            )
+            for kernel, types in (
+                ("BlockSort", "Record, cub::NullType"), ("Merge", "int, Record"), ("Partition", "Record"),
+                ("Merge", "int, Record, cub::detail::VSMemHelper"),
+            )
         ),
         (
             # The shape of auditor's sorts; two sorts are one by two keys.
@@ -1161,7 +1291,12 @@ def test_few_threads_for_each_multiprocessor(changes, is_found, run_rule):
         # Threads that take long for what they hold; spills explain that, too.
         ("add(float *)", (64, 64.0), (95.0, 79.9), ("warning", "slow_threads")),
         ("down(float *)", (64, 64.0), (95.0, 79.9), ("warning", "narrow")),
-        ("advance(float *)", (65, 64.0), (95.0, 79.9), ("warning", "other")),  # nothing is gained from more registers
+        # A limit is a multiple of 8: with other numbers, arrays lie there and no spills.
+        ("advance(float *)", (63, 64.0), (95.0, 79.9), ("warning", "stack")),
+        ("advance(float *)", (65, 64.0), (95.0, 79.9), ("warning", "stack")),
+        ("advance(float *)", (31, 63.0), (95.0, 79.9), ("warning", "other")),
+        ("advance(float *)", (255, 64.0), (95.0, 79.9), ("warning", "other")),  # all that a thread can have
+        ("advance(float *)", (72, 64.0), (95.0, 79.9), ("warning", "other")),  # nothing is gained from more registers
         ("advance(float *)", (64, 63.0), (95.0, 79.9), ("warning", "other")),  # a small stack
         ("mix(float *)", (64, 64.0), (95.0, 79.9), ("warning", "other")),  # that of another kernel
         ("advance(float *)", (64, 64.0), (94.0, 79.9), ("info", "spills")),

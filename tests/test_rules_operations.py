@@ -150,17 +150,17 @@ class TestLoopsOfXla:
 LOCAL = 132 * 2048
 
 
-def spilling():
+def spilling(registers=32):
     """Run kernels with local memory: most of the time a kernel that has more than others."""
 
     def body(loop, _):
-        for name, runs, registers, local_bytes in (
-            ("advance(float *)", 3_000_000, 32, 1_008),
+        for name, runs, own_registers, local_bytes in (
+            ("advance(float *)", 3_000_000, registers, 1_008),
             ("mix(float *)", 8_000, 16, 592),
             ("push(float *)", 8_000, 16, 592 + 16),
             (REDUCE, 8_000, 16, 1_008),
         ):
-            loop.launch(name, runs, **LARGE, registers=registers, local_total=local_bytes * LOCAL)
+            loop.launch(name, runs, **LARGE, registers=own_registers, local_total=local_bytes * LOCAL)
 
     return run_steps(body)
 
@@ -201,6 +201,14 @@ def test_kernels_whose_threads_hold_little_and_take_long_are_named(tmp_path):
     assert set(map(tuple, rows)) == {("add_to_one", 8.6, None), ("step_down", 3.6, "1x256")}
     assert "takes 9 times as long as reading and writing 16 bytes per thread would take" in finding.evidence
     assert "neighboring threads access neighboring elements" in finding.action
+
+
+def test_an_array_that_is_indexed_at_run_time_is_no_spill(tmp_path):
+    with open_trace(spilling(registers=31).write(tmp_path / "trace.sqlite")) as trace:
+        finding = evaluate_rules(trace, ["hot-kernels"])["hot-kernels"]
+    assert "arrays that are indexed at run time" in finding.evidence
+    assert "registers are spilled, or" not in finding.evidence
+    assert "Let the arrays of a thread of advance lie in registers" in finding.action
 
 
 class TestRepetitions:

@@ -165,6 +165,13 @@ class TestBlocks:
         assert finding.recoverable_ns == pytest.approx(300_000, rel=0.01)
         assert "per microsecond" not in finding.evidence
 
+    def test_full_blocks_with_too_little_work_are_as_many_as_the_gpu_can_start(self, findings_of):
+        program = partial(ailments.single_kernel, grid=(1_000_000, 1, 1), block=(128, 1, 1))
+        finding = findings_of(program)["small-blocks"]
+        assert "1,000,000 blocks of 128 threads, each with too little work" in finding.evidence
+        assert "lanes" not in finding.evidence
+        assert "Give each thread of total several elements" in finding.action
+
 
 class TestCollectives:
     def test_late_reductions_are_counted(self, findings_of):

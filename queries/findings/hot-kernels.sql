@@ -8,8 +8,11 @@ meaning = "The GPU is busy with these kernels whatever the host does; the run ca
 evidence = [
     "{kernels}",
     "{more_kernels:more kernel}",
-    """{first} reserves {local_bytes} of local memory per thread more than another kernel, at {registers:register} per
-    thread: registers are spilled, or arrays or a stack lie in local memory""",
+    """{?is_spill}{first} reserves {local_bytes} of local memory per thread more than another kernel, at
+    {registers:register} per thread: registers are spilled, or arrays or a stack lie in local memory""",
+    """{?is_stack}{first} reserves {local_bytes} of local memory per thread more than another kernel, at
+    {registers:register} per thread: arrays that are indexed at run time, or a stack, lie in local memory (a limit at
+    which registers are spilled is most often a multiple of 8)""",
     "a block of {first} is {narrow_block}: neighboring threads differ in y, not in x",
     "{first} takes {times:time} as long as reading and writing 16 bytes per thread would take",
     "{?is_unmeasured}distance from the roofline not measured",
@@ -60,7 +63,8 @@ Give a thread of {first} the registers that it needs: no cap for the compiler, a
 really launched; or let it hold fewer values."""
 cuda = """
 Give a thread of {first} the registers that it needs: __launch_bounds__ of the threads that are really launched, no
--maxrregcount; or let it hold fewer values. nvcc -Xptxas -v shows what is spilled (nsys-insight ptxas)."""
+-maxrregcount; or let it hold fewer values. nvcc -Xptxas -v shows what is spilled (nsys-insight ptxas); a stack without
+spills is an array that is indexed at run time: make its size a constant, and unroll the loops over it."""
 python = """
 Give a thread of {first} the registers that it needs: in Triton, smaller BLOCK sizes, or more warps (num_warps) for the
 same block; in CUDA C++, __launch_bounds__ of the threads that are really launched, and no -maxrregcount."""
@@ -78,6 +82,22 @@ If a thread of {first} has no long loop, its accesses are slow: let neighboring 
 within a block before an atomic operation, copy data from the host's memory (pinned, managed) to the GPU first, and
 build without -G and printf. If it has one, split the loop over threads, or profile it with ncu (nsys-insight ncu
 plan)."""
+
+# An array whose index is unknown to the compiler cannot lie in registers.
+[fix.stack]
+any = """
+Let the arrays of a thread of {first} lie in registers: make their sizes and the bounds of the loops over them known to
+the compiler, and unroll these loops; or keep them in shared memory."""
+cuda = """
+Let the arrays of a thread of {first} lie in registers: make their sizes and the bounds of the loops over them constants
+(template parameters, constexpr), and unroll these loops (#pragma unroll); or keep them in shared memory."""
+python = """
+Let the arrays of a thread of {first} lie in registers: make their sizes and the bounds of the loops over them constants
+(template parameters or macros in CUDA C++, tl.constexpr in Triton), and unroll these loops; or keep them in shared
+memory."""
+numba = """
+Let the arrays of a thread of {first} lie in registers: make the bounds of the loops over a cuda.local.array global
+constants, so that they are unrolled; or use cuda.shared.array."""
 
 [fix.latency]
 any = "Give {first} more parallel work: more blocks, several inputs in one launch (nsys-insight occupancy)."
@@ -99,6 +119,7 @@ short_ns = [10000,
     "A latency-bound kernel that is shorter has too little work (twice the launch cost of classify-kernels)"]
 few_registers = [64,
     "A kernel with at most this many registers per thread can have more (of 255, at half of all warps)"]
+register_unit = [8, "Registers per thread of which a cap for the compiler is a multiple"]
 min_local = [64.0, "Bytes of local memory per thread from which they count (64: 16 values)"]
 unjudged_pct = [95.0, """Share of the wall time from which kernels are a warning, unless most of their time is known to
     be efficient (95: all but a small part of the step)"""]
@@ -140,14 +161,15 @@ hot_kernels AS (
 first_kernel AS (
     SELECT short_name, local_bytes, registers, round(times)::BIGINT AS times, narrow_block, CASE
         WHEN near_pct >= $near_pct THEN 'near_peak'
-        WHEN local_bytes IS NOT NULL THEN 'spills'
+        WHEN registers % $register_unit <> 0 THEN 'stack'
+        WHEN registers <= $few_registers THEN 'spills'
         WHEN times IS NOT NULL THEN if(narrow_block IS NULL, 'slow_threads', 'narrow')
-        WHEN bound = 'latency' AND total_ns / calls < $short_ns THEN 'short' WHEN name ILIKE '%gemv%' THEN 'gemv'
+        WHEN bound = 'latency' AND total_ns / calls < $short_ns THEN 'short'
+        WHEN regexp_matches(name, '(?i)gemv') THEN 'gemv'
         WHEN short_name IN (SELECT kernel FROM _repetitions WHERE is_plain) THEN 'repeated'
         WHEN bound IN ('memory', 'latency') THEN bound ELSE 'other'
-    END AS cure_case
-    FROM hot_kernels
-    LEFT JOIN (FROM _own_local_memory WHERE registers <= $few_registers AND local_bytes >= $min_local) USING (name)
+    END AS cure_case FROM hot_kernels
+    LEFT JOIN (FROM _own_local_memory WHERE registers < 255 AND local_bytes >= $min_local) USING (name)
     LEFT JOIN _slow_threads USING (name) WHERE turn = 1
 )
 SELECT
@@ -157,8 +179,8 @@ SELECT
     least(coalesce(100 * saved_ns / any_value(t.wall_ns * t.units), sum(h.wall_pct)), 100) AS wall_pct,
     if(sum(h.wall_pct) >= $unjudged_pct AND any_value(f.cure_case <> 'near_peak' AND c.efficient_pct < $efficient_pct),
         'warning', 'info') AS severity,
-    NULL AS place, f.cure_case, f.short_name AS first, f.local_bytes, f.registers, f.times, f.narrow_block,
-    list({
+    NULL AS place, f.cure_case, f.cure_case = 'spills' AS is_spill, f.cure_case = 'stack' AS is_stack,
+    f.short_name AS first, f.local_bytes, f.registers, f.times, f.narrow_block, list({
         'name': h.label, 'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
         'calls': h.calls / t.units, 'mean_ns': h.total_ns / h.calls, 'bound': nullif(h.bound, 'unknown'),
         'source': replace(h.evidence, 'gpu_metrics', 'GPU metrics'), 'reason': h.reason,

@@ -45,6 +45,8 @@ small_shapes AS (
     FROM _steady_shapes AS s
     JOIN shape_blocks AS l USING (name, grid, block)
     WHERE l.blocks_count < l.sm_count AND s.avg_ns >= $min_avg_ns AND s.family IS DISTINCT FROM 'comm'
+        -- It starts early, and its duration is the wait for the kernel before it.
+        AND s.name NOT LIKE '%::init_device_workspace%'
 ),
 -- The GPU time that is known by kernel: without graphs that ran as one operation.
 kernel_gpu_time AS (
