@@ -1173,11 +1173,6 @@ def write_value(value):
             {**OWN_KERNEL, "calls": 1},
             [{"calls": 0.5}, {"has_steps": False}, {"steps_pct": 89}, {"step_pct": 4.9}],
         ),
-        (
-            "Large arrays are cleared in each step",
-            {"size_bytes": 1 << 20, "step_pct": 5, "calls": 1, "after": "other"},
-            [{"size_bytes": (1 << 20) - 1}, {"step_pct": 4.9}, {"has_steps": False}, {"after": "memset"}],
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

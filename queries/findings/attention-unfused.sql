@@ -47,9 +47,7 @@ WITH operations AS (
         min(CASE WHEN k.family = 'gemm' THEN o.position END)
             OVER (PARTITION BY o.loop ORDER BY o.position ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
             AS next_product
-    FROM loop_operations AS o
-    LEFT JOIN kernel_names AS k USING (name_id)
-    WHERE o.kind IN ('kernel', 'copy')
+    FROM loop_operations AS o LEFT JOIN kernel_names AS k USING (name_id) WHERE o.kind IN ('kernel', 'copy')
 ),
 chains AS (
     SELECT
@@ -64,8 +62,7 @@ chains AS (
         OR (o.family = 'copy/cast' OR o.family = 'gemm' AND contains(lower(s.name), 'backward'))
         AND o.position BETWEEN s.product - 2 AND s.next_product + 1
     )
-    WHERE s.family = 'softmax' AND s.next_product - s.product - 1 <= $max_between
-        AND s.repeats = 1
+    WHERE s.family = 'softmax' AND s.next_product - s.product - 1 <= $max_between AND s.repeats = 1
     GROUP BY s.loop, s.product
     -- A loss has a softmax between two products too, and so has the choice of experts or of the next token.
     HAVING NOT bool_or(
@@ -82,13 +79,12 @@ chains AS (
 per_step AS (
     SELECT
         sum(c.chain_ns * i.runs) AS chain_ns, sum(c.gemm_ns * i.runs) AS gemm_ns,
-        sum(c.softmax_ns * i.runs) AS softmax_ns,
-        max(c.kernels) AS kernels, sum(i.runs) AS layers, sum((c.kernels + 1) * i.runs) AS gone_launches,
+        sum(c.softmax_ns * i.runs) AS softmax_ns, max(c.kernels) AS kernels, sum(i.runs) AS layers,
+        sum((c.kernels + 1) * i.runs) AS gone_launches,
         arg_max(c.softmax, c.softmax_ns) AS softmax
     FROM chains AS c
-    JOIN (
-        SELECT loop, iterations / (SELECT greatest(step_count, 1) FROM step_method) AS runs FROM loops
-    ) AS i USING (loop)
+    JOIN (SELECT loop, iterations / (SELECT greatest(step_count, 1) FROM step_method) AS runs FROM loops) AS i
+        USING (loop)
     HAVING count(*) > 0
 ),
 gone_idle_time AS (
@@ -100,7 +96,7 @@ SELECT
     least(s.chain_ns - 1.5 * s.gemm_ns, limits.low_limit_ns) + 0.5 * coalesce(g.idle_ns, 0) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     kernel_base_name(s.softmax) AS place,
-    CASE WHEN s.chain_ns - 0.2 * s.gemm_ns > limits.high_limit_ns THEN 'the host' END AS bounded_by,
+    if(s.chain_ns - 0.2 * s.gemm_ns > limits.high_limit_ns, 'the host', NULL) AS bounded_by,
     s.chain_ns, s.kernels, s.layers, s.gemm_ns, s.softmax_ns
 FROM per_step AS s, _step_totals AS t, _step_limits AS limits, gone_idle_time AS g
 WHERE t.has_steps AND s.chain_ns > 1.5 * s.gemm_ns AND saving_low_ns > 0

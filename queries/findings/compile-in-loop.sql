@@ -71,8 +71,7 @@ loads AS (
     SELECT s.step, count(*) AS loads, any_value(c.name) AS call, max(c.end_ns) AS end_ns, sum(c.build_ns) AS build_ns
     FROM builds AS c
     ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns
-    GROUP BY s.step
+    WHERE c.start_ns < s.host_end_ns GROUP BY s.step
 ),
 -- XLA names the modules that it compiles.
 compile_ranges AS (
@@ -88,8 +87,7 @@ first_kernels AS (
     JOIN kernel_names AS n USING (name_id)
 ),
 medians AS (
-    SELECT
-        count(*) AS steps, sum(duration_ns)::DOUBLE AS all_ns,
+    SELECT count(*) AS steps, sum(duration_ns)::DOUBLE AS all_ns,
         median(duration_ns) FILTER (l.step IS NULL) AS ordinary_ns
     FROM steady_steps AS s LEFT JOIN loads AS l USING (step)
 ),
@@ -97,9 +95,8 @@ load_totals AS (
     SELECT
         count(*) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls,
         avg(s.duration_ns) AS load_step_ns, sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns,
-        greatest(
-            sum(l.build_ns) FILTER (s.duration_ns IS NOT NULL), (SELECT compile_ns FROM compile_ranges)
-        )::DOUBLE AS build_ns
+        greatest(sum(l.build_ns) FILTER (s.duration_ns IS NOT NULL), (SELECT compile_ns FROM compile_ranges))::DOUBLE
+            AS build_ns
     FROM loads AS l JOIN steady_steps AS s USING (step), medians AS m
     -- The first step may use the code for the first time.
     HAVING count(*) FILTER (step > 0) >= $min_steps
@@ -110,8 +107,7 @@ SELECT
     CASE WHEN is_every_step THEN t.idle_ns ELSE t.wall_ns * l.excess_ns / m.all_ns END AS recoverable_ns,
     0.6 * CASE WHEN is_every_step THEN least(t.wall_ns * l.build_ns / m.all_ns, t.idle_ns) ELSE recoverable_ns END
         AS saving_low_ns,
-    100 * recoverable_ns / t.wall_ns AS wall_pct,
-    NULL AS place,
+    100 * recoverable_ns / t.wall_ns AS wall_pct, NULL AS place,
     -- Each thread loads code in one step, and no step has two of them.
     if(n.threads = n.steps AND n.pairs = n.steps AND n.threads >= $min_threads, n.threads, NULL) AS load_threads,
     CASE WHEN load_threads IS NOT NULL THEN 'threads' ELSE 'shapes' END AS cure_case,

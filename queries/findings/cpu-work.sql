@@ -108,9 +108,9 @@ kokkos = "Set up the data with parallel_for, and reduce what the host looks at w
 
 [params]
 min_pct = [5.0, "Share of the CPU work from which a part of it is named"]
-short_gap_ns = [500000,
-    "Wait of the GPU below which the host is slow to issue one operation (0.5 ms: Python takes tens of microseconds)"]
-short_share = [0.8, "Share of the waits that are as short, from which the number of operations costs (most of them)"]
+short_share = [0.8,
+    """Share of the idle time in waits below 0.5 ms, from which the number of operations costs (Python takes tens of
+    microseconds for one)"""]
 min_gaps = [6, "Fewest such waits in a step (6: fewer may be what the program itself does between operations)"]
 */
 WITH longest_gap AS (
@@ -138,17 +138,6 @@ known_work AS (
         LIMIT 3
     )
 ),
--- Where Python runs the operations of a framework one by one.
-short_gaps AS (
-    SELECT count(*) / any_value(t.units) AS short_gaps, median(i.late_ns) AS short_gap_ns
-    FROM (SELECT start_ns, end_ns - start_ns AS late_ns FROM _idle_time WHERE host = 'late') AS i
-    ASOF JOIN _steady_windows AS s ON s.start_ns <= i.start_ns
-    CROSS JOIN _step_totals AS t
-    WHERE i.start_ns < s.end_ns
-        AND EXISTS (FROM frameworks WHERE is_program AND framework IN ('pytorch', 'inductor', 'jax', 'cupy'))
-    HAVING sum(i.late_ns) FILTER (i.late_ns < $short_gap_ns) >= $short_share * sum(i.late_ns)
-        AND short_gaps >= $min_gaps
-),
 host_times AS (
     SELECT
         sum(recoverable_ns) AS recoverable_ns, sum(wall_pct) AS wall_pct,
@@ -172,8 +161,7 @@ SELECT
         WHEN s.short_gaps IS NOT NULL THEN 'spread'
         ELSE 'cpu'
     END AS cure_case,
-    CASE WHEN EXISTS (FROM _event_waits) THEN 'info' END AS severity,
-    h.recoverable_ns AS idle_ns,
+    CASE WHEN EXISTS (FROM _event_waits) THEN 'info' END AS severity, h.recoverable_ns AS idle_ns,
     CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
     f.run_in_steps, h.mpi_ns, s.short_gaps, s.short_gap_ns,
     (FROM _mpi_work) AS mpi_name,
@@ -184,5 +172,5 @@ SELECT
 FROM (host_times AS h CROSS JOIN _managed_work AS w CROSS JOIN _silent_waits AS f)
 LEFT JOIN longest_gap AS g ON true
 LEFT JOIN known_work AS k ON true
-LEFT JOIN short_gaps AS s ON true
+LEFT JOIN _late_waits AS s ON s.short_share >= $short_share AND s.short_gaps >= $min_gaps
 WHERE EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

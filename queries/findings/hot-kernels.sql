@@ -187,5 +187,4 @@ SELECT
         'used_pct': h.used_pct, 'ceiling': replace(h.ceiling, 'SM', 'the SMs')
     } ORDER BY h.turn) FILTER (h.turn <= 3) AS kernels,
     nullif(count(*) FILTER (h.turn > 3), 0) AS more_kernels, NOT bool_or(h.near_pct IS NOT NULL) AS is_unmeasured
-FROM hot_kernels AS h, first_kernel AS f, construct_coverage AS c, _step_totals AS t
-GROUP BY ALL
+FROM hot_kernels AS h, first_kernel AS f, construct_coverage AS c, _step_totals AS t GROUP BY ALL

@@ -73,8 +73,7 @@ longest_stall AS (
             WHEN count(*) > 1 AND abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns)
                 THEN median(duration_ns)
         END AS stall_ns
-    FROM stalls
-    GROUP BY after_name, host, nvtx_path
+    FROM stalls GROUP BY after_name, host, nvtx_path
     QUALIFY row_number() OVER (ORDER BY total_ns DESC, after_name, host, nvtx_path) = 1
 ),
 -- The report gaps lists the longest gaps only: if there are others that are stalls, the numbers are lower bounds.
