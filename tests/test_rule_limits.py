@@ -492,6 +492,10 @@ OWN_KERNEL = {
     "provenance": "hand-written", "step_pct": 5, "static_shared_bytes": 0, "dynamic_shared_bytes": 0,
     "blocks_count": 262_144, "threads_per_block": 256, "waves_per_sm": 8, "memory_bytes_per_s": 4.8e12,
 }  # fmt: skip
+INDEX = (
+    "void at::native::index_elementwise_kernel<(int)128, (int)4, void at::native::gpu_index_kernel<"
+    "void at::native::index_kernel_impl<at::native::OpaqueType<(int)1>>(at::TensorIteratorBase &)>(int)>(long, T3)"
+)
 MASK = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
 KEYS = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
 RADIX = (
@@ -573,6 +577,23 @@ def write_value(value):
                 {"has_steps": False},
                 {"has_backward": True},
                 {"constructs": ["addition of rows by index", "fill of a tensor"]},
+            ],
+        ),
+        (
+            "Eigenvalues of many small matrices come from an iteration",
+            {"calls": 8, "blocks_count": 32_768, "construct_pct": 65},
+            [{"blocks_count": 1_055}, {"construct_pct": 4.9}, {"has_steps": False}],
+        ),
+        (
+            "Elements are picked one by one",
+            {"calls": 1, "avg_ns": 628_000, "step_pct": 69, "blocks_count": 131_072, "name": INDEX},
+            [
+                {"avg_ns": 49_999},
+                {"step_pct": 9.9},
+                {"blocks_count": 8_191},
+                {"has_steps": False},
+                {"name": INDEX.replace("gpu_index_kernel", "index_put_kernel_impl")},
+                {"name": "void at::native::vectorized_gather_kernel<(int)16, long>(char *)"},
             ],
         ),
         (

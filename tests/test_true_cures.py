@@ -234,19 +234,23 @@ def test_cpu_work_without_steps_has_no_next_step(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("activity", "work_ns", "expected"),
+    ("activity", "work_ns", "waits", "expected"),
     [
-        ("OS call: nanosleep", 51, "Remove the sleep"),
-        ("OS call: clock_nanosleep", 51, "Remove the sleep"),
-        ("OS call: nanosleep", 50, "Do that work in another thread"),
-        ("OS call: pthread_join", 51, "The host waits for other threads"),
-        ("OS call: sem_timedwait", 51, "The host waits for other threads"),
-        ("OS call: read", 51, "Do that work in another thread"),
+        ("OS call: nanosleep", 51, (6, 0.8), "Remove the sleep"),
+        ("OS call: clock_nanosleep", 51, (0, 0), "Remove the sleep"),
+        ("OS call: nanosleep", 50, (0, 0), "Do that work in another thread"),
+        ("OS call: pthread_join", 51, (0, 0), "The host waits for other threads"),
+        ("OS call: sem_timedwait", 51, (0, 0), "The host waits for other threads"),
+        ("OS call: read", 51, (0, 0), "Do that work in another thread"),
         # A thread off the CPU does no work.
-        ("off the CPU", 51, "The thread that launches is off the CPU"),
+        ("off the CPU", 51, (0, 0), "The thread that launches is off the CPU"),
+        # Many short waits are those of a host that issues operations one by one.
+        ("OS call: read", 51, (6, 0.8), "The host issues operations one by one"),
+        ("OS call: read", 51, (5, 0.8), "Do that work in another thread"),
+        ("OS call: read", 51, (6, 0.79), "Do that work in another thread"),
     ],
 )
-def test_what_most_of_the_cpu_work_is(activity, work_ns, expected, cure_of):
+def test_what_most_of_the_cpu_work_is(activity, work_ns, waits, expected, cure_of):
     gap = {"start_ns": 0, "end_ns": 100, "duration_ns": 100, "cause": "launch", "host": "CPU work", "nvtx_path": "",
            "before_name": "a", "after_name": "b"}  # fmt: skip
     work = {"what": activity, "time_ns": work_ns, "nvtx_path": "", "counted_by": "activity", "is_known": True,
@@ -256,6 +260,7 @@ def test_what_most_of_the_cpu_work_is(activity, work_ns, expected, cure_of):
         host_report=[{"code": "cpu_work", "recoverable_ns": 100.0, "wall_pct": 50.0}], steps=[{"phase": "steady"}],
         _managed_work=[{"managed_share": 0.0}], _mpi_work=[{"name": None}], _event_waits=[],
         _silent_waits=[{"run_in_steps": False}], classify_report=[{"part": "launch", "see": "gaps"}],
+        _late_waits=[{"short_gaps": waits[0], "short_gap_ns": 40_000, "short_share": waits[1]}],
     )  # fmt: skip
     assert cure.startswith(expected)
 
