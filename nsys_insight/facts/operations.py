@@ -8,8 +8,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.reading import find_boundaries
-
 if TYPE_CHECKING:
     import duckdb
 
@@ -39,6 +37,23 @@ def call_windows(connection: duckdb.DuckDBPyConnection) -> list[IdRange]:
     """Divide the correlation ids of `_gpu_work` into ranges of about `OPERATIONS_PER_JOIN` operations each."""
     boundaries = find_boundaries(connection, "correlation_id", "FROM _gpu_work", OPERATIONS_PER_JOIN)
     return list(pairwise([None, *boundaries, None]))
+
+
+def find_boundaries(
+    connection: duckdb.DuckDBPyConnection, expression: str, from_clause: str, batch_rows: int
+) -> list[int]:
+    """Return the values of an expression that divide rows into batches of about `batch_rows` each.
+
+    The values are estimates, in ascending order. There are fewer where many rows have the same value.
+    """
+    ((count,),) = connection.execute(f"SELECT count(*) {from_clause}").fetchall()
+    batches = round(count / batch_rows)
+    if batches < 2:
+        return []
+    fractions = [number / batches for number in range(1, batches)]
+    quantiles = f"SELECT approx_quantile({expression}, {fractions}::FLOAT[]) {from_clause}"
+    ((values,),) = connection.execute(quantiles).fetchall()
+    return sorted(set(values or ()))
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.row_names import name_rows
+from nsys_insight.ingest.expected_schema import name_rows
 from nsys_insight.ingest.source import ANY_TIME, RowChecks, Source, Window
 from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.sql.quoting import identifier, literal

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import progress
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import bad_rows, private, row_search
-from nsys_insight.ingest.expected_schema import cast_column, read_expected_schema
-from nsys_insight.ingest.row_names import name_rows
+from nsys_insight.ingest.expected_schema import cast_column, name_rows, read_expected_schema
 from nsys_insight.ingest.source import NOT_COPIED
 from nsys_insight.ingest.sqlite_file import open_read_only, read_only_uri, read_sqlite_types
 from nsys_insight.ingest.tables_only import find_type

@@ -1,4 +1,4 @@
-"""The expected schema: the tables and columns of an export that the model reads, with their types."""
+"""The expected schema: the tables and columns of an export that the model reads, with their types, and their words."""
 
 from __future__ import annotations
 
@@ -16,6 +16,27 @@ if TYPE_CHECKING:
 _NUMBERS, _TEXTS = ("INT", "REAL", "FLOA", "DOUB"), ("TEXT", "CHAR", "CLOB")
 # Words of SQLite's declarations, by expected type.
 _DECLARATIONS = {"BIGINT": _NUMBERS, "DOUBLE": _NUMBERS, "VARCHAR": _TEXTS, "BLOB": (*_TEXTS, "BLOB")}
+
+# What sentences call the rows of a table.
+_ROWS = {
+    "StringIds": "names",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "kernels",
+    "CUPTI_ACTIVITY_KIND_RUNTIME": "API calls",
+    "CUPTI_ACTIVITY_KIND_MEMCPY": "copies",
+    "CUPTI_ACTIVITY_KIND_MEMSET": "memsets",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "graph launches",
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "synchronizations",
+    "CUDA_GPU_MEMORY_USAGE_EVENTS": "memory events",
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "CPU page faults",
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "GPU page faults",
+    "NVTX_EVENTS": "NVTX ranges",
+    "GPU_METRICS": "GPU metrics",
+    "OSRT_API": "operating system calls",
+    "MPI_P2P_EVENTS": "MPI messages",
+    "MPI_COLLECTIVES_EVENTS": "MPI collectives",
+    "PROFILER_OVERHEAD": "profiler overhead",
+    "DIAGNOSTIC_EVENT": "messages of nsys",
+}
 
 
 @cache
@@ -52,3 +73,8 @@ def cast_column(name: str, kind: str, expression: str = "") -> str:
         source = expression or column
         value = f"CASE WHEN typeof({source}) = 'BLOB' THEN {source}::BLOB ELSE encode({source}::VARCHAR) END"
     return f"{value} AS {column}"
+
+
+def name_rows(table: str) -> str:
+    """Return the word for the rows of a table, such as kernels."""
+    return _ROWS.get(table, f"rows of {table}")

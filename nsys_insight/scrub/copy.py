@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import progress
 from nsys_insight.facts.captured import redact_settings
 from nsys_insight.ingest import private
-from nsys_insight.ingest.row_names import name_rows
+from nsys_insight.ingest.expected_schema import name_rows
 from nsys_insight.ingest.sqlite_file import explain_damage, read_only_uri
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.scrub.wide_text import find_wide, rewrite_wide

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from nsys_insight.ingest.bad_rows import SIZE_BOUNDS
-from nsys_insight.ingest.expected_schema import read_expected_schema
+from nsys_insight.ingest.expected_schema import name_rows, read_expected_schema
 from nsys_insight.ingest.files import File, Kind
 from nsys_insight.ingest.identify import identify
-from nsys_insight.ingest.row_names import name_rows
 from nsys_insight.ingest.sqlite_file import open_read_only, read_sqlite_columns
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.units import time_text, value

@@ -12,10 +12,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.facts.arrays import Columns, Ints, np, read_columns
 from nsys_insight.facts.idle.calls import CallsIn, LaunchCalls
 from nsys_insight.facts.idle.inserts import Inserts, cast_words
 from nsys_insight.facts.intervals import Intervals, Tracks
-from nsys_insight.facts.reading import find_boundaries, read_columns
+from nsys_insight.facts.operations import find_boundaries
 from nsys_insight.ingest import raw
 from nsys_insight.ingest.source import ANY_TIME
 from nsys_insight.sql.parameters import bind
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.arrays import Ints
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.reading import Columns
 
     Window = tuple[int, int]
 
@@ -142,8 +141,6 @@ class _Filling:
 
     def _add_late(self, late: Columns, calls: Columns, windows: Sequence[Window]) -> None:
         """Add late gaps, cut where the profiler blocked their threads, and the calls before their launch calls."""
-        import numpy as np
-
         tracks = Tracks.lay_out(late["thread"], late["start_ns"], late["end_ns"])
         shift = tracks.find_shift(late["thread"])
         gaps = Intervals(late["start_ns"] + shift, late["end_ns"] + shift, np.arange(len(shift)))
@@ -186,8 +183,6 @@ class _Filling:
 
         A gap may have begun many windows before the one in which it ends. All its calls would not fit in memory.
         """
-        import numpy as np
-
         for window_start, window_end in windows:
             if window_start < end and window_end > start:
                 from_ns, to_ns = max(window_start, start), min(window_end, end)
@@ -224,8 +219,6 @@ def _select_rows(columns: Columns, is_selected: Ints) -> Columns:
 
 def _classify(gaps: Columns) -> Ints:
     """Return why the host was not late for each gap, as an index of `IN_TIME` from 1; 0 means late."""
-    import numpy as np
-
     start, call, lacks_call = gaps["start_ns"], gaps["call_ns"], gaps["thread"] < 0
     waited, passed = gaps["end_ns"] - gaps["returned_ns"], gaps["returned_ns"] - start
     is_long_wait = (call < start) & (waited >= LONG_WAIT_NS) & (passed <= waited // 9)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from nsys_insight.facts.arrays import Columns, Ints, np
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.ingest.source import ANY_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from nsys_insight.facts.arrays import Ints
-    from nsys_insight.facts.reading import Columns
 
 
 class LaunchCalls(NamedTuple):
@@ -33,8 +31,6 @@ class LaunchCalls(NamedTuple):
             near_calls: Calls with their number `call`, `thread`, `start_ns` and `end_ns`. Most calls are among these.
             look_up: Returns the calls with the given numbers, in the same columns.
         """
-        import numpy as np
-
         launches = cls(*(np.full(len(call_numbers), -1, dtype=np.int64) for _ in cls._fields))
         missing = launches.fill(call_numbers, np.nonzero(call_numbers > ANY_TIME[0])[0], near_calls)
         if len(missing):
@@ -43,8 +39,6 @@ class LaunchCalls(NamedTuple):
 
     def fill(self, call_numbers: Ints, missing: Ints, calls: Columns) -> Ints:
         """Fill in the missing calls that are among `calls`. Return the indices of those that are still missing."""
-        import numpy as np
-
         order = np.argsort(calls["call"], kind="stable")
         numbers = calls["call"][order]
         position = np.searchsorted(numbers, call_numbers[missing])
@@ -75,8 +69,6 @@ class CallsIn(NamedTuple):
 
     def sum_times(self, kind: int, intervals: int) -> Ints:
         """Return the time in calls of a kind in each of `intervals` intervals; exact up to a hundred days."""
-        import numpy as np
-
         is_kind = self.host == kind
         if not is_kind.any():
             return np.zeros(intervals, dtype=np.int64)

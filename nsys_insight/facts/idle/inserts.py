@@ -6,6 +6,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
+from nsys_insight.facts.arrays import Columns, np
 from nsys_insight.ingest.catalogs import open_cursor
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.facts.reading import Columns
 
 # Rows per INSERT: DuckDB begins a new segment of the table each time.
 _ROWS_PER_INSERT = 500_000
@@ -64,8 +64,6 @@ class Inserts:
         self._waiting.append(self._pool.submit(self._insert, fact, select, self._batches.pop((fact, select))))
 
     def _insert(self, fact: str, select: str, batch: Sequence[Columns]) -> None:
-        import numpy as np
-
         columns = {name: np.concatenate([rows[name] for rows in batch]) for name in batch[0]}
         self._cursor.register("rows_to_insert", columns)
         self._cursor.execute(f"INSERT INTO facts.{fact} BY NAME {select}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+from nsys_insight.facts.arrays import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from nsys_insight.facts.arrays import np
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from nsys_insight.facts.arrays import np
 from nsys_insight.facts.loops.evidence import MAX_RARE_SHARE, MOST_RUNS, weigh_interruptions
 
 if TYPE_CHECKING:

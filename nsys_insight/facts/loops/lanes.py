@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from nsys_insight.facts.arrays import np
 from nsys_insight.facts.loops.levels import measure_levels
 from nsys_insight.facts.loops.nest import LoopNest
 

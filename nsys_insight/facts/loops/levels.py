@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from nsys_insight.facts.arrays import np
 from nsys_insight.facts.loops.evidence import Amounts, add_up, count_marks, find_quartiles, weigh, weigh_interruptions
 from nsys_insight.facts.loops.interruptions import join_runs
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS

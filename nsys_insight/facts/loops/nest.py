@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from nsys_insight.facts.arrays import np
 from nsys_insight.facts.loops.branches import MAX_BRANCHES, find_branches
 from nsys_insight.facts.loops.repetitions import (
     MIN_ITERATIONS,

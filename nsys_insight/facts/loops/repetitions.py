@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from nsys_insight.facts.arrays import np
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -5,16 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from nsys_insight.facts.reading import find_boundaries, read_columns
+from nsys_insight.facts.arrays import Columns, np, read_columns
+from nsys_insight.facts.operations import find_boundaries
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
-    from nsys_insight.facts.reading import Columns
 
 # Operations that are read and sorted at a time. If all are sorted at once, they are in memory three times.
 ROWS_PER_READ = 500_000

@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from nsys_insight.facts.arrays import np
 from nsys_insight.facts.loops.repetitions import SIMILAR_ITERATION, canonicalize
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.arrays import np
-from nsys_insight.facts.reading import read_columns
+from nsys_insight.facts.arrays import np, read_columns
 from nsys_insight.ingest.scope import LAST_NAMED_DEPTH
 from nsys_insight.sql.rows import insert_rows
 

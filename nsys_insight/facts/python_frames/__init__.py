@@ -11,6 +11,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.arrays import np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,8 +52,6 @@ def parse_frames(payload: bytes) -> Frames:
 
 
 def _store(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[int, int, int, bytes]], statement: str) -> None:
-    import numpy as np
-
     frames_by_payload: dict[bytes, Frames] = {}
     chain_ids: dict[Frames, int] = {}
     calls = []

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import rank_numbers
-from nsys_insight.facts.arrays import Ints, np
+from nsys_insight.facts.arrays import Ints, np, read_columns
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks import judge, pipeline
 from nsys_insight.facts.ranks.budget import HostTime, TimeBudget, find_host_activity, find_stretches, measure_host
@@ -21,7 +21,6 @@ from nsys_insight.facts.ranks.summary import (
     summarize_pipeline,
 )
 from nsys_insight.facts.ranks.write import Windows, Writer
-from nsys_insight.facts.reading import read_columns
 from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts.arrays import Ints, np
+from nsys_insight.facts.arrays import Ints, np, read_columns
 from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks.rank import Rank, use_rank
-from nsys_insight.facts.reading import read_columns
 from nsys_insight.sql.rows import fetch_rows, insert_rows
 
 if TYPE_CHECKING:

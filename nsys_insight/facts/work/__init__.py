@@ -10,9 +10,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.arrays import Ints, np
+from nsys_insight.facts.arrays import Ints, np, read_columns
 from nsys_insight.facts.intervals import Intervals
-from nsys_insight.facts.reading import read_columns
 
 if TYPE_CHECKING:
     import duckdb
