@@ -16,7 +16,7 @@ from nsys_insight.ingest import database
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import model, open_strategies
 
-# Trace: statements (with one that only the first connection of a process runs), tables that are filled, and rows in them.
+# Trace: statements (one of them only on the first connection of a process), tables that are filled, and rows in them.
 LIMITS = {
     "decode_eager": (372, 161, 74_326),
     "decode_graph_node": (451, 160, 51_055),

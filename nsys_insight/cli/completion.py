@@ -118,8 +118,8 @@ def _list_steps(export: Path) -> list[str]:
 
 
 def _list_ranges(export: Path) -> list[str]:
-    text_column = "text" if "text" in _list_columns(export, "NVTX_EVENTS") else "NULL"
-    id_column = "textId" if "textId" in _list_columns(export, "NVTX_EVENTS") else "NULL"
+    columns = _list_columns(export, "NVTX_EVENTS")
+    text_column, id_column = (name if name in columns else "NULL" for name in ("text", "textId"))
     return _read_names(
         export, f"SELECT DISTINCT {text_column}, {id_column} FROM NVTX_EVENTS WHERE eventType IN (59, 60, 70, 71)"
     )

@@ -222,7 +222,7 @@ class Pack(Header):
         return scan_names(self.sql) if self.is_built_in else parse_names(self.sql)
 
     def with_notes(self, names: Collection[str]) -> Pack:
-        """Return the report with only these notes. It has no topic, so it does not say what is not recorded."""
+        """Return the report with only these notes, and without a topic: no note says which data are missing."""
         return replace(self, notes={name: note for name, note in self.notes.items() if name in names}, topic="")
 
     def display_position(self, column: str) -> int | None:

@@ -56,8 +56,8 @@ Python issues operations one by one, more slowly than the GPU runs them: issue f
 (torch.compile(model, mode="reduce-overhead")) or capture it with torch.cuda.graph; give inputs, or networks of one
 shape, that run one after another a batch dimension."""
 inductor = """
-Python issues operations one by one, more slowly than the GPU runs them: put what is not compiled into the compiled
-function, and launch it as a CUDA graph (mode="reduce-overhead")."""
+Python issues operations one by one, more slowly than the GPU runs them: compile the other operations of the step with
+it, and launch it as a CUDA graph (mode="reduce-overhead")."""
 jax = """
 Python issues operations one by one, more slowly than the GPU runs them: put the whole step under one jax.jit, with its
 loops (jax.vmap, jax.lax.scan) and updates of arrays (x.at[i].set copies all of x outside of it)."""

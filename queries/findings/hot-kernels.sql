@@ -119,7 +119,7 @@ short_ns = [10000,
     "A latency-bound kernel that is shorter has too little work (twice the launch cost of classify-kernels)"]
 few_registers = [64,
     "A kernel with at most this many registers per thread can have more (of 255, at half of all warps)"]
-register_unit = [8, "Registers per thread of which a cap for the compiler is a multiple"]
+register_unit = [8, "A limit on the registers of a thread is most often a multiple of this number"]
 min_local = [64.0, "Bytes of local memory per thread from which they count (64: 16 values)"]
 unjudged_pct = [95.0, """Share of the wall time from which kernels are a warning, unless most of their time is known to
     be efficient (95: all but a small part of the step)"""]

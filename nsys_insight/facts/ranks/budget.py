@@ -116,8 +116,8 @@ def find_stretches(context: Context, rank: Rank, host: HostTime) -> list[Stretch
     for first, last in zip(host.starts, host.ends, strict=True):
         gaps = calls.find_gaps(int(first), int(last))
         if gaps:
-            following = rows[int(np.searchsorted(start, gaps[0][1])) :]
-            operation = next((row.what for row in following if row.what is not None), None)
+            later_calls = rows[int(np.searchsorted(start, gaps[0][1])) :]
+            operation = next((row.what for row in later_calls if row.what is not None), None)
             stretches.append(Stretch(gaps[0][1] - gaps[0][0], operation))
     return stretches
 
