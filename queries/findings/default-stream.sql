@@ -2,7 +2,6 @@
 code = "NSI119"
 title = "The default stream keeps other streams waiting"
 family = "default-stream"
-explains = ["start", "small-grid"]
 meaning = """
 Work on the legacy default stream begins after all earlier work of blocking streams, and their later work begins after
 it. So work on streams that could overlap runs one after the other."""

@@ -7,7 +7,7 @@ meaning = """
 Registers, shared memory or the block size limit how many warps an SM holds, so it may have none to run while others
 wait for memory."""
 evidence = [
-    """{kernel}: occupancy {occupancy_pct}, limited by {limited_by}, {calls:call} {per} of {mean_ns} on average,
+    """{place}: occupancy {occupancy_pct}, limited by {limited_by}, {calls:call} {per} of {mean_ns} on average,
     {kernel_time_pct} of kernel time""",
     "one more block on each SM needs {next_step}",
     "{more_shapes:more such launch shape}",
@@ -67,7 +67,7 @@ largest_shape AS (
 SELECT
     NULL AS recoverable_ns,
     k.gpu_ns * s.kernel_time_pct / w.time_ns AS wall_pct,
-    kernel_base_name(l.name) AS place, place AS kernel,
+    kernel_base_name(l.name) AS place,
     l.occupancy_pct, l.limited_by, l.calls / t.units AS calls, l.avg_ns AS mean_ns, l.kernel_time_pct,
     -- Without the number of blocks.
     split_part(l.next_step, ': ', 2) AS next_step,

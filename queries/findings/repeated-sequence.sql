@@ -3,10 +3,6 @@ code = "NSI107"
 title = "A short sequence of operations is launched many times"
 family = "repetition"
 symptom = "late-host"
-explains = [
-    "launch-bound", "many-launches", "slow-launches", "graph-candidate", "small-grid", "one-block", "fusion",
-    "repeated-step", "critical-path", "hot-kernels",
-]
 meaning = """
 The same few operations run again and again, and each leaves most of the GPU idle. If they work on different data, one
 call with a batch does all of them."""

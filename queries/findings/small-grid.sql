@@ -5,7 +5,7 @@ family = "grid"
 explains = ["repeated-step"]
 meaning = "They have fewer blocks than the GPU has SMs, so part of the GPU does nothing while they run."
 evidence = [
-    """{kernel}: grid {grid} on {sm_count} SMs, {calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel
+    """{place}: grid {grid} on {sm_count} SMs, {calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel
     time""",
     "{more_shapes:more such launch shape}",
 ]
@@ -59,7 +59,7 @@ largest_saving AS (
 SELECT
     k.gpu_ns * s.saved_pct / 100 AS recoverable_ns,
     k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
-    kernel_base_name(l.name) AS place, place AS kernel,
+    kernel_base_name(l.name) AS place,
     l.grid, l.sm_count, l.calls / t.units AS calls, l.avg_ns AS mean_ns, l.kernel_time_pct,
     nullif(s.shapes - 1, 0) AS more_shapes
 FROM kernel_gpu_time AS k, largest_saving AS l, _step_totals AS t, (FROM classify_report WHERE part = 'wall') AS w,
