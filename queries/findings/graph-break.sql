@@ -80,10 +80,12 @@ backward_reads AS (
     SELECT bool_and(thread_id <> process_id AND thread_id IN (
         SELECT l.thread_id FROM launches AS l JOIN kernel_names AS n USING (name_id)
         WHERE l.start_ns <= (SELECT max(copy_end_ns) FROM first_reads) AND regexp_matches(n.name, '(?i)backward|_grad_')
-    )) AS is_backward
+    )) AS is_backward,
+    bool_and(thread_id IS NOT NULL) AND EXISTS (FROM frameworks WHERE framework = 'jax' AND is_program) AS is_waiting_jax
     FROM first_reads
 ),
--- XLA marks its operations: the copies of a while loop lie within the range of that loop.
+-- XLA marks its operations: the copies of a while loop lie within the range of that loop. Without the ranges, its call
+-- for the copy shows it: it waits for the stream, whereas the host polls for what Python reads.
 loop_reads AS (
     SELECT count(*) AS loop_reads
     FROM (SELECT process_id, correlation_id FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 200) AS m
@@ -107,7 +109,9 @@ SELECT
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place, r.reads / t.units AS reads, t.launch_calls * t.units / r.reads AS launches_each,
     t.busy_ns, t.wall_ns, k.kernel, b.is_backward,
-    CASE WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
+    CASE
+        WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 OR b.is_waiting_jax THEN 'loop' ELSE 'branch'
+    END AS cure_case,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
 FROM kernels_before AS k, backward_reads AS b, loop_reads AS l, compiled_kernels AS c, typical_step AS m,
     _step_totals AS t, (SELECT count(*)::DOUBLE AS reads FROM reads) AS r
