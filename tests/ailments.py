@@ -45,6 +45,24 @@ def in_turn(*makes, steps=10):
     return run_steps(body, steps=steps, nvtx="step")
 
 
+def objects(*, size=50, is_read=True, runs=4_000):
+    """Exchange a pickled object of `size` bytes with another rank in each step: its length, then its bytes."""
+
+    def body(loop, _):
+        for _ in range(4):
+            loop.launch(BF16, MS // 4, **LARGE)
+        loop.copy("H2D", size, 1_000, blocking=True)
+        loop.launch("ncclDevKernel_AllGather_RING_LL(int)", runs)
+        loop.python(100_000)
+        loop.launch("ncclDevKernel_AllGather_RING_LL(int)", runs)
+        loop.python(100_000)
+        if is_read:
+            for _ in range(2):
+                loop.copy("D2H", size, 2_000, blocking=True)
+
+    return run_steps(body)
+
+
 def gemms(name, *, other_names=()):
     def body(loop, _):
         for _ in range(4):
@@ -767,6 +785,7 @@ AILING = {
     "small-units": small_shards,
     "small-exchanges": tensor_parallel,
     "message-waits": stage,
+    "object-collectives": objects,
     "fp32-gradients": large_reductions,
     "one-reduction": large_reductions,
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
@@ -812,6 +831,8 @@ CURED = {
     "small-units": [shards, tensor_parallel],
     "small-exchanges": [CURED_TRAINING_RANKS, CURED_INFERENCE_RANKS],
     "message-waits": [CURED_INFERENCE_RANKS, tensor_parallel],
+    # Numbers; data of a mask; and lengths that are known, without a read.
+    "object-collectives": [partial(objects, size=48), partial(objects, size=70_001), partial(objects, is_read=False)],
     "fp32-gradients": [CURED_TRAINING_RANKS, CURED_INFERENCE_RANKS],
     "one-reduction": [CURED_TRAINING_RANKS, shards],
     "accumulated-reductions": [CURED_INFERENCE_RANKS, CURED_TRAINING_RANKS],
@@ -829,7 +850,7 @@ FAMILIES = {
     ),
     "ranks": (
         "exposed-gathers", "small-units", "small-exchanges", "fp32-gradients", "one-reduction",
-        "accumulated-reductions", "message-waits",
+        "accumulated-reductions", "message-waits", "object-collectives",
     ),
     "waits": (
         "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "one-block",

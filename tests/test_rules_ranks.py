@@ -22,6 +22,17 @@ def test_a_rule_fires_on_its_program_and_not_on_cured_ones(name, findings_of):
     ailments.check_rule(name, findings_of)
 
 
+def test_objects_take_the_time_from_the_first_collective_to_the_last_copy(findings_of):
+    finding = findings_of(ailments.objects)["object-collectives"]
+    assert (finding.values["reads"], finding.values["read_bytes"]) == (2, 50)
+    # Two calls and two pauses before the reads, which take some microseconds each.
+    assert 200_000 < finding.values["span_ns"] < 240_000
+    assert finding.recoverable_ns == pytest.approx(min(finding.values["span_ns"], finding.values["idle_ns"]))
+    assert "gloo" in finding.cure.text or "one array" in finding.cure.text
+    # The collectives take longer than their latency: they carry data, or wait for a rank.
+    assert "object-collectives" not in findings_of(partial(ailments.objects, runs=150_000))
+
+
 def test_gathers_in_one_unit(findings_of):
     finding = findings_of(ailments.shards)["exposed-gathers"]
     # Two gathers and a scatter of 800 µs each, which nothing hides.

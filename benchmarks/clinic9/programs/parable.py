@@ -6,7 +6,7 @@ from torch import nn
 from torch.cuda import nvtx
 from torch.nn import functional
 
-TEXTS, BEAMS, PROMPT, NEW, LAYERS, HEADS, HEAD, WORDS = 8, 4, 3072, 64, 8, 12, 64, 32000
+TEXTS, BEAMS, PROMPT, NEW, LAYERS, HEADS, HEAD, WORDS = 16, 4, 6144, 64, 8, 12, 64, 32000
 WIDTH, ROWS = HEADS * HEAD, TEXTS * BEAMS
 
 
