@@ -368,22 +368,29 @@ def test_waits_after_copies(waits, copies, copy_ns, explains, run_rule):
 
 
 @pytest.mark.parametrize(
-    ("waits", "launches", "is_found"),
+    ("waits", "launched_before", "launches", "is_found"),
     [
-        ([wait()] * 6, 10, True),
-        ([wait()] * 5, 10, False),
-        ([wait()], 1, False),
-        ([wait(copy_kind="D2H", copy_bytes=4096)] * 6, 10, False),
-        ([wait(is_copy=True)] * 6, 10, False),
+        ([wait()] * 6, 6, 10, True),
+        ([wait()] * 6, 5, 10, False),  # one of them waits once more
+        ([wait()] * 5, 5, 10, False),
+        ([wait()], 1, 1, False),
+        ([wait(copy_kind="D2H", copy_bytes=4096)] * 6, 6, 10, False),
+        ([wait(is_copy=True)] * 6, 6, 10, False),
     ],
 )
-def test_a_wait_after_each_launch(waits, launches, is_found, run_rule):
+def test_a_wait_after_each_launch(waits, launched_before, launches, is_found, run_rule):
     totals = {**TWO_STEPS, "launch_calls": launches}
     call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
-    launch = {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": 1, "api_duration_ns": 1,
-              "start_ns": 1, "end_ns": 2, "duration_ns": 1}  # fmt: skip
-    rows = run_rule("sync-each-launch", waits=in_steps(*waits), _steady_windows=WINDOWS, step_calls=[call],
-                    launches=[launch], step_idle=[{"host": "other", "idle_ns": 1}], _step_totals=[totals])  # fmt: skip
+    all_waits = [{"thread_id": 1, "end_ns": row["start_ns"] + 100, **row} for row in in_steps(*waits)]
+    all_launches = [
+        {"process_id": 1, "thread_id": 1, "call_group": "launch", "api_start_ns": row["start_ns"] - 9,
+         "api_end_ns": row["start_ns"] - 8, "api_duration_ns": 1, "start_ns": row["start_ns"] - 7,
+         "end_ns": row["start_ns"] - 6, "duration_ns": 1}
+        for number, row in enumerate(all_waits) if number % len(waits) < launched_before
+    ]  # fmt: skip
+    rows = run_rule("sync-each-launch", waits=all_waits, _steady_windows=WINDOWS, step_calls=[call],
+                    launches=all_launches, step_idle=[{"host": "other", "idle_ns": 1}],
+                    _step_totals=[totals])  # fmt: skip
     assert [row["waits"] for row in rows] == [len(waits)] * is_found
 
 
@@ -711,6 +718,23 @@ def write_value(value):
             [
                 {"before": "selection by CUB"}, {"framework": "cuda"}, {"calls": 1},
                 {"counts": {"addition of rows by index": 1}},
+            ],
+        ),
+        (
+            "Scores of all words are gathered before the loss",
+            {
+                "name": "ncclDevKernel_AllGather_RING_LL(int)", "calls": 1, "avg_ns": 2_000_000,
+                "construct_ns": 2_000_000, "has_backward": True,
+                "counts": {"log-softmax": 2, "PyTorch concatenation": 1},
+                "times": {"log-softmax": 4_000_000, "PyTorch concatenation": 500_000},
+            },
+            [
+                # Sharded parameters; a gathered batch, which is small beside the scores; no loss; inference.
+                {"counts": {"log-softmax": 2, "PyTorch concatenation": 1, "NCCL reduce-scatter": 1}},
+                {"times": {"log-softmax": 4_000_000, "PyTorch concatenation": 50_000}},
+                {"counts": {"PyTorch concatenation": 1}},
+                {"has_backward": False},
+                {"calls": 4},
             ],
         ),
         (

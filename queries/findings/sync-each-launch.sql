@@ -50,15 +50,22 @@ Unset CUDA_LAUNCH_BLOCKING if it is set. A debugger, or another tool that runs o
 effect."""
 
 [params]
-min_ratio = [0.6, "Waits per launch from which this is reported (0.6: a library call may launch two kernels)"]
+min_ratio = [0.6, "Share of the launches with a wait after them (0.6: a library call may launch two kernels)"]
 min_waits = [2, "Fewest waits in a step (2: one at its end is usual)"]
 launch_ns = [5000, "Host time of a launch call that does not wait (5 µs, with the profiler)"]
 max_call_ns = [100000, "Most idle time that one wait costs (100 µs: more is other work of the host)"]
 */
--- Waits that deliver no data.
+-- Waits that deliver no data; those of several in a row are after one launch.
 WITH waits_of_steps AS (
-    SELECT count(*)::DOUBLE AS waits, mode(w.name) AS call
-    FROM (FROM waits WHERE NOT is_copy AND copy_kind IS NULL) AS w
+    SELECT
+        count(*)::DOUBLE AS waits, mode(w.name) AS call,
+        count(*) FILTER (w.waited_ns IS NULL OR l.api_start_ns >= w.waited_ns) AS after_launches
+    FROM (
+        SELECT *, lag(end_ns) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) AS waited_ns
+        FROM waits WHERE NOT is_copy AND copy_kind IS NULL
+    ) AS w
+    ASOF JOIN launches AS l
+        ON l.process_id = w.process_id AND l.thread_id = w.thread_id AND l.api_start_ns <= w.start_ns
     ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
@@ -97,7 +104,7 @@ costs AS (
     LEFT JOIN blocking_calls AS b ON true
     WHERE t.has_steps
         AND (
-            w.waits >= $min_waits * t.units AND w.waits >= $min_ratio * t.launch_calls * t.units
+            w.waits >= $min_waits * t.units AND w.after_launches >= $min_ratio * t.launch_calls * t.units
             OR b.calls >= $min_waits * t.units
         )
 )

@@ -33,9 +33,9 @@ if mode == "mesh":
     print(f"mesh: {(time.perf_counter() - begin) / STEPS * 1e6:.1f} us per step, JAX {jax.__version__}")
     sys.exit()
 
-import torch
-import torch.distributed as dist
-from torch import nn
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch import nn  # noqa: E402
 
 rank = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(rank)
