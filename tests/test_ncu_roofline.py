@@ -227,6 +227,22 @@ def test_the_ceiling_of_a_kernel_is_the_one_with_the_highest_use(cache_bound_ker
     )
 
 
+@pytest.mark.parametrize("middle", ["", "op_"])
+def test_bytes_of_dram_have_two_names(tmp_path, middle):
+    """GB202 and the other chips of its series have no `dram__bytes_read`."""
+    metrics = {
+        "gpu__time_duration.sum": 1000,
+        f"dram__bytes_{middle}read.sum": 3e6,
+        f"dram__bytes_{middle}write.sum": 1e6,
+    }
+    launch = Launch(
+        "r", 0, 1, None, "k", 1, 7, 0, "12.0", (1, 1, 1), (256, 1, 1),
+        {name: Metric(value, None) for name, value in metrics.items()},
+    )  # fmt: skip
+    with NcuData(store.write([launch], tmp_path / "bytes.ncu.duckdb")) as data:
+        assert data.rows("SELECT dram_bytes FROM ncu_kernels")[0]["dram_bytes"] == 4e6
+
+
 def test_the_picture_has_a_line_for_each_ceiling_and_a_point_where_the_cache_is_used(cache_bound_kernels):
     with NcuData(cache_bound_kernels) as data:
         answer = roofline.answer(data)

@@ -110,7 +110,15 @@ def test_versions_of_a_function_are_one_function(trace, path):
     host = trace.thread()
     for name in ("cudaMemcpyAsync_v3020", "cudaMemcpyAsync_ptsz_v7000", "cudaMemcpyAsync"):
         host.call(name)
-    assert calls(trace.write(path)) == {"cudaMemcpyAsync": 3}
+    host.call("cudaLaunchHostFunc_v2_ptsz_v13020")
+    assert calls(trace.write(path)) == {"cudaMemcpyAsync": 3, "cudaLaunchHostFunc": 1}
+
+
+def test_a_wait_for_a_part_of_the_gpu_is_a_synchronization(trace, path):
+    trace.thread().call("cudaExecutionCtxSynchronize_v13010").call("cudaExecutionCtxGetId_v13010")
+    with open_trace(trace.write(path)) as session:
+        groups = dict(session.sql("SELECT name, call_group FROM api_calls").rows())
+    assert groups == {"cudaExecutionCtxSynchronize": "sync", "cudaExecutionCtxGetId": "other"}
 
 
 def test_the_backtraces_of_nsys_2022_are_no_calls(trace, path):
