@@ -352,12 +352,12 @@ class _BusyTime:
         return self._before(end) - self._before(start)
 
     def _before(self, moment: Column) -> Column:
-        ended = np.searchsorted(self._end, moment, side="right")
+        number = np.searchsorted(self._end, moment, side="right")
         if not len(self._end):
             return np.zeros(len(moment), np.int64)
-        current = np.minimum(ended, len(self._end) - 1)
+        current = np.minimum(number, len(self._end) - 1)
         start = self._end[current] - (self._busy_before[current + 1] - self._busy_before[current])
-        return self._busy_before[ended] + np.where(ended == current, np.maximum(moment - start, 0), 0)
+        return self._busy_before[number] + np.where(number == current, np.maximum(moment - start, 0), 0)
 
 
 def _reduce(
