@@ -28,6 +28,8 @@ MAX_DEPTH = 6
 MAX_INNER_LOOPS = 12
 # An iteration is regular if its number of operations differs from the median by at most this share.
 SIMILAR_LENGTH = 0.25
+# Operations whose values are added up at a time.
+OPERATIONS_PER_SUM = 500_000
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,8 @@ def _measure(level: Level, sequence: Mapping[str, Column]) -> dict[str, Column]:
     # The waits after the last operation of a run belong to its last iteration.
     operations = np.flatnonzero(sequence["is_operation"])
     next_operation = _look_up(operations, np.searchsorted(operations, ends), len(sequence["host_ns"]))
-    shapes = _sum(sequence["shape"], firsts, ends)
+    del operations
+    shapes = _sum(firsts, ends, sequence["shape"])
     values, counts = np.unique(shapes, return_counts=True)
     return {
         "run": np.repeat(np.arange(len(level.runs)), run_lengths),
@@ -190,8 +193,8 @@ def _measure(level: Level, sequence: Mapping[str, Column]) -> dict[str, Column]:
         "host_end_ns": _look_up(sequence["host_ns"], np.where(is_last, next_operation, ends), far),
         "is_different": shapes != values[counts.argmax()],
         "done_ns": done_ns,
-        "operations": _sum(sequence["is_operation"], firsts, ends),
-        "gpu_ns": _sum(sequence["gpu_ns"], firsts, ends),
+        "operations": _sum(firsts, ends, sequence["is_operation"]),
+        "gpu_ns": _sum(firsts, ends, sequence["gpu_ns"]),
     }
 
 
@@ -214,8 +217,8 @@ def _summarize(
     periods = end - start
     busy_ns = busy.measure(start, end)
     bounds = _bounds(level)
-    launches = np.median(_sum(sequence["is_launch"], *bounds))
-    graph_ns = np.where(sequence["is_graph"], sequence["gpu_ns"], 0)
+    launches = _sum(*bounds, sequence["is_launch"])
+    graph_ns = _sum(*bounds, sequence["gpu_ns"], sequence["is_graph"])
     counts = iterations["operations"]
     low, median, high = find_quartiles(periods)
     return {
@@ -231,10 +234,10 @@ def _summarize(
         "gpu_idle_ns": float(np.median(periods - busy_ns)),
         "communication_ns": float(np.median(busy_ns - computing.measure(start, end))),
         "operations": float(np.median(iterations["operations"])),
-        "launches": float(launches),
+        "launches": float(np.median(launches)),
         "gpu_share": float(iterations["gpu_ns"].sum() / max(sequence["gpu_ns"].sum(), 1)),
-        "launch_share": float(_sum(sequence["is_launch"], *bounds).sum() / max(sequence["is_launch"].sum(), 1)),
-        "graph_share": float(_sum(graph_ns, *bounds).sum() / max(iterations["gpu_ns"].sum(), 1)),
+        "launch_share": float(launches.sum() / max(sequence["is_launch"].sum(), 1)),
+        "graph_share": float(graph_ns.sum() / max(iterations["gpu_ns"].sum(), 1)),
         "structure_share": _share_structure(level),
         "regular_share": float(np.mean(np.abs(counts - np.median(counts)) <= SIMILAR_LENGTH * np.median(counts))),
         "start_ns": int(host.min()),
@@ -342,19 +345,19 @@ class _BusyTime:
         end.sort(kind="stable")
         is_first = np.append(True, start[1:] > end[:-1])[: len(start)]
         start, end = start[is_first], end[np.append(is_first[1:], True)[: len(start)]]
-        self._start, self._end, self._busy_before = start, end, add_up(end - start)
+        self._end, self._busy_before = end, add_up(end - start)
 
     def measure(self, start: Column, end: Column) -> Column:
         """Return the busy time from each start to the end."""
         return self._before(end) - self._before(start)
 
     def _before(self, moment: Column) -> Column:
-        number = np.searchsorted(self._start, moment, side="right")
-        if not len(self._start):
+        number = np.searchsorted(self._end, moment, side="right")
+        if not len(self._end):
             return np.zeros(len(moment), np.int64)
-        last = np.maximum(number - 1, 0)
-        over = np.where(number > 0, np.maximum(self._end[last] - np.maximum(moment, self._start[last]), 0), 0)
-        return self._busy_before[number] - over
+        current = np.minimum(number, len(self._end) - 1)
+        start = self._end[current] - (self._busy_before[current + 1] - self._busy_before[current])
+        return self._busy_before[number] + np.where(number == current, np.maximum(moment - start, 0), 0)
 
 
 def _reduce(
@@ -367,8 +370,15 @@ def _reduce(
     return reduced
 
 
-def _sum(values: Column, firsts: Column, ends: Column) -> Column:
-    return _reduce(np.add, values, firsts, ends, np.int64)
+def _sum(firsts: Column, ends: Column, values: Column, factors: Column | None = None) -> Column:
+    """Add up values, or their products with factors, as `_reduce`: piece by piece, because NumPy copies them first."""
+    pieces = min(1 + (int(ends[-1]) - int(firsts[0])) // OPERATIONS_PER_SUM, len(firsts))
+    sums = []
+    for first, end in zip(np.array_split(firsts, pieces), np.array_split(ends, pieces), strict=True):
+        piece = slice(int(first[0]), int(end[-1]))
+        addends = values[piece] if factors is None else values[piece] * factors[piece]
+        sums.append(_reduce(np.add, addends, first - first[0], end - first[0], np.int64))
+    return np.concatenate(sums)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:

@@ -60,7 +60,14 @@ def _read_rows(context: Context, tokens: Sequence[Any]) -> Columns:
             column = columns.setdefault(name, np.empty(rows_count, values.dtype))
             np.take(values, order, out=column[position : position + len(order)])
         position += len(order)
-    return {name: values[:position] for name, values in columns.items()}
+    narrow_columns = {name: _narrow(columns.pop(name)[:position]) for name in ("gpu_ns", "stream_id")}
+    return {name: values[:position] for name, values in columns.items()} | narrow_columns
+
+
+def _narrow(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return numbers in half the memory if they fit, as durations on the GPU and ids of streams nearly always do."""
+    fits = len(values) and max(abs(int(values.min())), int(values.max())) < 1 << 31
+    return values.astype(np.int32) if fits else values
 
 
 def _unite_copies(rows: Columns, tokens: Sequence[Any]) -> None:
