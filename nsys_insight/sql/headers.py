@@ -24,7 +24,8 @@ def join_lines(text: str) -> str:
 
 
 _BRANCH = re.compile(
-    r"\s*UNION ALL\s+SELECT\b(?:(?!UNION ALL).)*?\bWHERE \$(\w+) (?:= ('\w+')|IN \(([^()]*)\))(?=\s*(?:UNION ALL|\)))",
+    r"\s*UNION ALL\s+SELECT\b(?:(?!UNION ALL).)*?\b(?:WHERE|AND) \$(\w+) "
+    r"(?:= ('\w+')|IN \(([^()]*)\))(?=\s*(?:UNION ALL|\)))",
     re.DOTALL,
 )
 
