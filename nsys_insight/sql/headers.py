@@ -38,7 +38,7 @@ def find_branch_parameters(sql: str) -> set[str]:
 def drop_branches(sql: str, values: Mapping[str, Any]) -> str:
     """Drop the branches of a `UNION ALL` that are for other values of a parameter.
 
-    Such a branch ends with ``WHERE $group_by = 'nvtx'``, or ``WHERE $group_by IN ('caller', 'stack')``.
+    Such a branch ends with ``WHERE $group_by = 'nvtx'``, or ``AND $group_by IN ('caller', 'stack')``.
 
     DuckDB would not run these branches, but it would plan them with all views that they read. That takes a fifth of
     the time of a question about a small trace.

@@ -1,4 +1,4 @@
--- Why a trace has launch calls but no kernels: the calls returned success, so the kernels are lost, or all returned errors.
+-- Why a trace has launch calls but no kernels: the kernels of successful calls are lost, or all calls returned errors.
 SELECT
     EXISTS (FROM _unrecorded WHERE what = 'kernels') AS lacks_kernels,
     EXISTS (FROM _call_counts WHERE call_group = 'launch')
