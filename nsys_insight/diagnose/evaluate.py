@@ -46,27 +46,33 @@ MIN_PCT = 1.0
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
 # Rules about a trace whose kernels are lost, or did not start. All others would treat the GPU as idle.
 _FAMILIES_WITHOUT_KERNELS = (FAILED_FAMILY, CAPTURE_FAMILY)
+_FIRST_KERNEL = """
+SELECT 1 FROM raw.CUPTI_ACTIVITY_KIND_KERNEL UNION ALL SELECT 1 FROM raw.CUPTI_ACTIVITY_KIND_GRAPH_TRACE LIMIT 1"""
 
 
 class Program(NamedTuple):
     """What the texts and times of findings depend on.
 
     `framework` is that of the program, as in the view `frameworks`. `step_unit` is what a step is called, as in the
-    view `step_method`. `lacks_kernels`: the trace has the launch calls, but not the kernels that they launched.
-    `fails_to_launch`: the trace has launch calls, and all of them returned errors.
+    view `step_method`.
     """
 
     framework: str
     has_steps: bool
     tokens_per_step: float
     step_unit: str
-    lacks_kernels: bool
-    fails_to_launch: bool
 
     @property
     def unit(self) -> str:
         """The unit that times refer to: step (or what a part of one is called), token or trace."""
         return "trace" if not self.has_steps else self.step_unit if self.tokens_per_step == 1 else "token"
+
+
+class KernelLoss(NamedTuple):
+    """Why a trace has launch calls but no kernels: these are lost, or all calls returned errors."""
+
+    lacks_kernels: bool = False
+    fails_to_launch: bool = False
 
 
 class LaterQueries(NamedTuple):
@@ -98,14 +104,22 @@ class AnsweredReports:
 
     @cached_property
     def program(self) -> Program:
-        """What the trace shows about its program."""
+        """What the trace shows about its program. Rules that find nothing do not need it."""
         (row,) = self.read(read_query("internal/diagnose/program"))
         return Program(**row | {"framework": row["framework"] or ANY})
 
     @cached_property
+    def kernel_loss(self) -> KernelLoss:
+        """Why the trace has no kernels."""
+        if self.read(_FIRST_KERNEL):
+            return KernelLoss()
+        (row,) = self.read(read_query("internal/diagnose/kernel_loss"))
+        return KernelLoss(**row)
+
+    @cached_property
     def unprofiled(self) -> Unprofiled | None:
         """The step without nsys; None without steady steps. Rules that find nothing do not need it."""
-        steps = [] if self.program.lacks_kernels else self.read(read_query("internal/diagnose/unprofiled"))
+        steps = [] if self.kernel_loss.lacks_kernels else self.read(read_query("internal/diagnose/unprofiled"))
         return _describe_unprofiled(**steps[0]) if steps else None
 
     def add(self, queries: Iterable[str], later: LaterQueries = NO_LATER_QUERIES) -> None:
@@ -191,13 +205,11 @@ def evaluate_trace(
     reports: AnsweredReports, rules: Iterable[FindingRule], run: RunOfRanks | None = None
 ) -> list[Finding]:
     """Evaluate the rules about a single rank; `run` is the run that this rank is part of."""
-    program = reports.program
     waiting_pct = 100 * run.waiting_share if run else None
-    is_without_kernels = program.lacks_kernels or program.fails_to_launch
     rules = [
         rule
         for rule in rules
-        if not rule.is_cross_rank and (not is_without_kernels or rule.family in _FAMILIES_WITHOUT_KERNELS)
+        if not rule.is_cross_rank and (not any(reports.kernel_loss) or rule.family in _FAMILIES_WITHOUT_KERNELS)
     ]
     statements = [(rule, rule.statement(waiting_pct=waiting_pct)) for rule in _select_rules(reports, rules)]
     reports.add(rule.sql for rule, _ in statements)

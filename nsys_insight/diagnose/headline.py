@@ -42,11 +42,11 @@ def read_headline(reports: AnsweredReports) -> Headline:
     source, ahead_pct, starts_late, graph_pct = (
         steps.pop(name) for name in ("source", "ahead_pct", "starts_late", "graph_pct")
     )
-    program = reports.program
+    program, kernel_loss = reports.program, reports.kernel_loss
     classify = reports.answers["classify"]
     wall = next((row for row in classify.dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None})
-    lacks_kernels = program.lacks_kernels or program.fails_to_launch
-    empty_verdict = text.FAILED_LAUNCHES if program.fails_to_launch else text.LOST_KERNELS
+    lacks_kernels = any(kernel_loss)
+    empty_verdict = text.FAILED_LAUNCHES if kernel_loss.fails_to_launch else text.LOST_KERNELS
     verdict, wall_ns = (empty_verdict, None) if lacks_kernels else (wall["verdict"], wall["time_ns"])
     if verdict and text.HOST_BOUND in verdict and reports.read(_EVENT_WAITS):
         verdict = verdict.replace(text.HOST_BOUND, text.WAITING_FOR_EVENTS)
@@ -77,7 +77,7 @@ def read_headline(reports: AnsweredReports) -> Headline:
             for row in reports.read(unassessed_query)
         ),
         top_kernel=next(((row["name"], row["pct"]) for row in reports.read(_TOP_KERNEL)), None),
-        notes=_collect_notes(reports, is_empty=wall_ns is None and not program.fails_to_launch),
+        notes=_collect_notes(reports, is_empty=wall_ns is None and not kernel_loss.fails_to_launch),
     )
 
 

@@ -22,8 +22,8 @@ are gone: all of it (high) or half (low)."""
 links = ["PyTorch documentation, torch.nn.functional.scaled_dot_product_attention", "cuDNN documentation, Attention"]
 report = "loop-iteration"
 when = """
-SELECT 1 FROM _steady_shapes WHERE family = 'softmax' HAVING sum(kernel_time_pct) >= $min_pct
-    AND NOT EXISTS (FROM _steady_shapes WHERE family = 'attention')"""
+SELECT 1 FROM _steady_shapes
+HAVING sum(kernel_time_pct) FILTER (family = 'softmax') >= $min_pct AND NOT bool_or(family = 'attention')"""
 
 [fix]
 any = "Use a fused attention kernel (FlashAttention, cuDNN) for the products, the mask and the softmax."

@@ -20,6 +20,7 @@ both, what is left without nsys."""
 links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, torch.compile: mode"]
 example = "sample_traces/decode_eager.sqlite"
 report = "classify"
+when = "SELECT 1 FROM classify_report WHERE part = 'launch' AND see = 'graph-candidates'"
 
 [fix.without_graphs]
 any = "Launch the step as a CUDA graph, or launch fewer kernels: fuse them, batch the work."

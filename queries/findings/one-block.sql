@@ -22,8 +22,7 @@ links = [
 report = "launch-configs"
 when = """
 SELECT 1 FROM launch_shapes
-WHERE max_ns >= $min_avg_ns AND blocks_count <= $max_sm_share * (SELECT max(sm_count) FROM launch_shapes)
-LIMIT 1"""
+HAVING min(blocks_count) FILTER (max_ns >= $min_avg_ns) <= $max_sm_share * max(sm_count)"""
 
 [fix]
 any = """

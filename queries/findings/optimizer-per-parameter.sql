@@ -24,10 +24,9 @@ links = ["PyTorch documentation, torch.optim: foreach and fused implementations"
 report = "loop-iteration"
 when = """
 SELECT 1 FROM _steady_shapes
-WHERE regexp_matches(name, 'addcdiv|addcmul|lerp|Functor_add|MulFunctor|FillFunctor')
-    AND NOT regexp_matches(name, 'multi_tensor_apply')
-HAVING bool_or(NOT regexp_matches(name, 'Functor_add|MulFunctor|FillFunctor'))
-    OR EXISTS (FROM _steady_shapes WHERE regexp_matches(name, '(?i)backward|_bwd|dgrad|wgrad'))"""
+WHERE regexp_matches(name, '(?i)backward|_bwd|dgrad|wgrad') OR regexp_matches(name, 'addcdiv|addcmul|lerp')
+    AND NOT regexp_matches(name, 'multi_tensor_apply|Functor_add|MulFunctor|FillFunctor')
+LIMIT 1"""
 
 [fix.optimizer]
 any = "Update all tensors in one kernel: a fused or multi-tensor optimizer."

@@ -16,6 +16,7 @@ effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --cuda-graph-trace"]
 example = "sample_traces/decode_graph_node.sqlite"
 report = "classify"
+when = "SELECT 1 FROM classify_report WHERE part = 'profiler' AND wall_pct >= $shown_pct"
 
 [fix]
 any = "Take the wall time from a run without the profiler<, or capture less: {flags}>."

@@ -26,7 +26,7 @@ time, because the profiler makes launches take up to twice as long; nothing for 
 compiler made, and for repetitions that keep the GPU busy."""
 links = ["CUDA C++ Best Practices Guide, Concurrent Kernel Execution"]
 report = "loops"
-when = "SELECT 1 FROM loops WHERE iterations >= 16 AND operations <= 48"
+when = "SELECT 1 FROM _repetitions"
 
 [fix.repeated]
 any = """

@@ -20,7 +20,7 @@ evidence = [
 skip_if = "Each needs the result of the one before, as time steps, tokens and solver iterations do."
 effort = "function"
 report = "loops"
-when = "SELECT 1 FROM loops WHERE iterations >= 16 AND operations <= 8"
+when = "SELECT 1 FROM _repetitions WHERE is_plain"
 
 [fix]
 any = """

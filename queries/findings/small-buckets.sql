@@ -22,12 +22,9 @@ third of it."""
 links = ["PyTorch documentation, DistributedDataParallel: bucket_cap_mb", "NCCL documentation, Group Calls"]
 report = "steps"
 when = """
-SELECT 1 FROM _steady_shapes WHERE family = 'comm'
-HAVING sum(calls) >= $min_collectives
-    AND EXISTS (
-        FROM _steady_shapes
-        WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer')
-    )"""
+SELECT 1 FROM _steady_shapes
+HAVING sum(calls) FILTER (family = 'comm') >= $min_collectives
+    AND bool_or(regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer'))"""
 
 [fix]
 any = "Reduce the gradients in larger buckets, of about 25 MB: copy them into one buffer, or let them be views of it."

@@ -21,12 +21,10 @@ as long as NCCL's. Low: a fifth."""
 links = ["PyTorch documentation, torch.distributed._symmetric_memory", "TensorRT-LLM documentation, custom AllReduce"]
 report = "collectives"
 when = """
-SELECT 1 FROM _steady_shapes WHERE family = 'comm'
-HAVING sum(calls) >= $min_collectives
-    AND NOT EXISTS (
-        FROM _steady_shapes
-        WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer|backward|_bwd|dgrad|wgrad')
-    )"""
+SELECT 1 FROM _steady_shapes
+HAVING sum(calls) FILTER (family = 'comm') >= $min_collectives AND NOT bool_or(
+    regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer|backward|_bwd|dgrad|wgrad')
+)"""
 
 [fix]
 any = """

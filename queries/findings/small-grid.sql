@@ -15,6 +15,7 @@ estimate = "The time of these kernels times the share of the SMs without a block
 links = ["CUDA C++ Best Practices Guide, Execution Configuration Optimizations"]
 example = "sample_traces/decode_graph_node.sqlite"
 report = "launch-configs"
+when = "SELECT 1 FROM launch_shapes WHERE max_ns >= $min_avg_ns AND blocks_count < sm_count LIMIT 1"
 
 [fix]
 any = """

@@ -21,10 +21,10 @@ links = ["PyTorch documentation, Automatic Mixed Precision package: torch.amp"]
 report = "loop-iteration"
 # The operands of a product are converted in a row: one step shows this without a search for loops.
 when = """
-SELECT 1 FROM _steady_shapes WHERE name LIKE '%float16_copy_kernel_cuda%'
-HAVING count(*) > 0 AND NOT EXISTS (
-    FROM _steady_shapes WHERE regexp_matches(name, '(?i)backward|_bwd|bprop|dgrad|wgrad|addcdiv|multi_tensor_apply')
-) AND (SELECT busy_ns > 0.1 * wall_ns FROM _step_totals)"""
+SELECT 1 FROM _steady_shapes
+HAVING bool_or(name LIKE '%float16_copy_kernel_cuda%')
+    AND NOT bool_or(regexp_matches(name, '(?i)backward|_bwd|bprop|dgrad|wgrad|addcdiv|multi_tensor_apply'))
+    AND (SELECT busy_ns > 0.1 * wall_ns FROM _step_totals)"""
 
 [fix]
 any = "Convert the weights to 16 bits once, before the loop."

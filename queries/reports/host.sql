@@ -78,26 +78,20 @@ by = ["bottleneck", "see", "code"]
 spread = "recoverable_ns"
 mean = ["count", "host_ns", "recoverable_ns", "wall_pct"]
 */
-WITH places_by_call AS MATERIALIZED (
+WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
     SELECT process_id, correlation_id, name FROM call_places WHERE $group_by = 'caller'
     UNION ALL
     SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
 ),
-budget AS MATERIALIZED (
-    FROM step_budget
-),
 -- The divisors of sums over the steps, and of sums over the steps and GPUs.
 divisors AS (
-    SELECT
-        count(*) * any_value(tokens) AS tokens,
-        greatest((SELECT count(DISTINCT (step, gpu_id)) FROM budget), 1) * any_value(tokens) AS gpu_tokens,
-        (SELECT sum(time_ns) FROM budget)::DOUBLE AS all_ns
-    FROM _steady_windows
-),
-pageable_copies AS (
-    SELECT DISTINCT process_id, correlation_id FROM memcpys WHERE 'pageable' IN (source_memory, target_memory)
+    SELECT s.steps * s.tokens AS tokens, greatest(b.gpu_steps, 1) * s.tokens AS gpu_tokens, b.all_ns
+    FROM (SELECT count(*) AS steps, any_value(tokens) AS tokens FROM _steady_windows) AS s
+    CROSS JOIN (
+        SELECT count(DISTINCT (step, gpu_id)) AS gpu_steps, sum(time_ns)::DOUBLE AS all_ns FROM step_budget
+    ) AS b
 ),
 -- The calls of the steady steps; all calls if there are no steps.
 calls AS MATERIALIZED (
@@ -118,8 +112,8 @@ call_costs AS (
         FROM outer_api_calls AS a
         ASOF JOIN _steady_windows AS s ON s.host_start_ns <= a.start_ns
         LEFT JOIN places_by_call AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
-        WHERE $group_by <> 'bottleneck' AND a.start_ns < s.host_end_ns
-            AND a.process_id = coalesce(s.process_id, a.process_id)
+        WHERE a.start_ns < s.host_end_ns AND a.process_id = coalesce(s.process_id, a.process_id)
+            AND $group_by IN ('caller', 'stack')
     )
     WHERE code IS NOT NULL
     GROUP BY ALL
@@ -138,13 +132,12 @@ wait_costs AS (
 blocking_calls AS MATERIALIZED (
     SELECT c.code, p.place, c.process_id, c.start_ns, c.end_ns, c.duration_ns
     FROM (
-        SELECT 'pageable_copy' AS code, process_id, correlation_id, start_ns, end_ns, duration_ns
-        FROM outer_api_calls SEMI JOIN pageable_copies USING (process_id, correlation_id)
-        WHERE call_group = 'copy'
-        UNION ALL
-        SELECT 'blocking_memset', process_id, correlation_id, start_ns, end_ns, duration_ns
+        SELECT *, CASE call_group WHEN 'copy' THEN 'pageable_copy' ELSE 'blocking_memset' END AS code
         FROM outer_api_calls
-        WHERE call_group = 'memset' AND name NOT LIKE '%Async%'
+        WHERE call_group IN ('copy', 'memset') AND CASE call_group WHEN 'memset' THEN name NOT LIKE '%Async%'
+            ELSE (process_id, correlation_id) IN (
+                SELECT (process_id, correlation_id) FROM memcpys WHERE 'pageable' IN (source_memory, target_memory)
+            ) END
     ) AS c
     LEFT JOIN places_by_call AS p USING (process_id, correlation_id)
     ASOF JOIN _steady_windows AS s ON s.host_start_ns <= c.start_ns
@@ -155,22 +148,24 @@ blocking_call_costs AS (
 ),
 cpu_work AS (
     SELECT 'cpu_work' AS code, NULL AS place, NULL::BIGINT AS calls,
-        CASE WHEN (SELECT count(DISTINCT (process_id, thread_id)) FROM calls) = 1 THEN
+        CASE WHEN count(DISTINCT (process_id, thread_id)) = 1 THEN
             (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM _steady_windows WHERE step IS NOT NULL)
-                - (SELECT sum(time_ns)::BIGINT FROM calls)
+                - sum(time_ns)::BIGINT
         END AS host_ns
-    WHERE $group_by = 'bottleneck'
+    FROM calls
 ),
 host_costs AS (
-    FROM call_costs UNION ALL FROM wait_costs UNION ALL FROM blocking_call_costs UNION ALL FROM cpu_work
+    FROM call_costs UNION ALL FROM wait_costs UNION ALL FROM blocking_call_costs
+    UNION ALL
+    SELECT * FROM cpu_work WHERE $group_by = 'bottleneck'
 ),
 idle AS (
     SELECT _bottleneck_code(part, host) AS code, NULL AS place, sum(time_ns)::BIGINT AS idle_ns
-    FROM budget
+    FROM step_budget
     WHERE $group_by = 'bottleneck' AND code IS NOT NULL
     GROUP BY ALL
     UNION ALL
-    FROM _idle_by_caller('places_by_call') WHERE $group_by <> 'bottleneck'
+    SELECT * FROM _idle_by_caller('places_by_call') WHERE $group_by IN ('caller', 'stack')
     UNION ALL
     FROM _idle_during('blocking_calls')
 )

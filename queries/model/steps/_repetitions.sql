@@ -2,6 +2,9 @@
 description = """One row per loop of at most 48 operations without a wait that runs at least 16 times in a step, or as
     the step, and takes 30% of it: fewer repetitions may be the layers of a model, and more operations are rarely those
     of one item. Where no steps were found, the loops that XLA launches, of the whole scope."""
+stored = true
+needs = "_short_loops"
+progress = "repeated sequences"
 [columns]
 loop = "The loop, as in `loops`"
 is_step = "Whether the iterations are the steps"
@@ -23,21 +26,8 @@ has_blocks = "Whether some are those of a block of a model: attention, norms, co
 is_plain = "Whether an iteration has at most 8 operations, none of them of a layer"
 is_compiled = "Whether XLA launches the iterations from one loop of its own"
 */
-WITH short_loops AS (
-    SELECT
-        l.*, m.loop IS NOT DISTINCT FROM l.loop AS is_step,
-        t.has_steps, coalesce(m.step_count, 1) AS all_steps, l.iterations / if(is_step, 1, all_steps) AS repeats,
-        if(is_step, 1, least(1, l.iterations * l.period_ns / (all_steps * t.wall_ns))) AS share
-    FROM loops AS l
-    CROSS JOIN _step_totals AS t
-    LEFT JOIN step_method AS m ON m.process_id = l.process_id AND m.step_count > 0
-    WHERE (m.step_count IS NOT NULL OR NOT t.has_steps)
-        AND l.launches >= 1 AND l.operations <= 48 AND repeats >= 16 AND share >= 0.3
-        AND NOT (is_step AND l.marks > 0)
-        AND NOT EXISTS (FROM loop_operations AS o WHERE o.loop = l.loop AND o.kind IN ('wait', 'loop'))
-),
 -- The grid that most launches of a name have.
-grids AS (
+WITH grids AS (
     SELECT name_id, max_by(blocks_count, calls) AS blocks, max_by(sm_count, calls) AS sm_count
     FROM launch_shapes GROUP BY name_id
 ),
@@ -71,14 +61,13 @@ contents AS (
     FROM loop_operations AS o
     LEFT JOIN kernel_names AS n USING (name_id)
     LEFT JOIN grids AS g USING (name_id)
-    WHERE o.loop IN (SELECT loop FROM short_loops) AND o.kind IN ('kernel', 'graph')
+    WHERE o.loop IN (SELECT loop FROM _short_loops) AND o.kind IN ('kernel', 'graph')
     GROUP BY o.loop
 )
 SELECT
-    l.loop, l.is_step, round(l.repeats) AS repeats, l.operations, l.period_ns, l.gpu_busy_ns AS busy_ns,
+    l.loop, s.is_step, round(s.repeats) AS repeats, l.operations, l.period_ns, l.gpu_busy_ns AS busy_ns,
     l.gpu_idle_ns AS idle_ns, l.gpu_busy_ns * c.filled_share AS filled_ns,
-    l.share,
-    l.graph_share, c.kernel, n.kernels, c.blocks, c.sm_count, c.has_layers, c.has_blocks,
+    s.share, l.graph_share, c.kernel, n.kernels, c.blocks, c.sm_count, c.has_layers, c.has_blocks,
     l.operations <= 8 AND NOT c.has_layers AS is_plain,
     EXISTS (
         FROM nvtx_ranges AS r
@@ -86,7 +75,8 @@ SELECT
             AND r.end_ns - r.start_ns >= 0.5 * l.period_ns * l.iterations AND r.start_ns <= l.start_ns + l.period_ns
             AND r.end_ns >= l.start_ns + 0.5 * l.period_ns * l.iterations
     ) AS is_compiled
-FROM short_loops AS l
+FROM _short_loops AS s
+JOIN loops AS l USING (loop)
 JOIN contents AS c USING (loop)
 LEFT JOIN names AS n USING (loop)
-WHERE l.has_steps OR is_compiled;
+WHERE s.has_steps OR is_compiled;

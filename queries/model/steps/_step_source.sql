@@ -1,5 +1,7 @@
 /*
 description = "One row: what the steps were found from, and what comes between them. No row when nothing ran on a GPU."
+stored = true
+progress = "where the steps come from"
 [columns]
 method = "How steps were found, as in `step_method`; NULL when no steps were found"
 is_count = "TRUE where the whole scope is divided by a count"
@@ -25,6 +27,7 @@ tenth = """How many steps a tenth of the steady ones is; NULL unless the GPU is 
 first_ns = "Median time in which the GPU is busy in a step of the first tenth; NULL where tenth is NULL"
 last_ns = "Median time in which the GPU is busy in a step of the last tenth; NULL where tenth is NULL"
 */
+-- A table because the notes of most reports read it: as a view it was planned again for each of them.
 SELECT
     m.method, m.method = 'count' AS is_count, CASE m.method WHEN 'nvtx' THEN m.pattern END AS range_name,
     CASE WHEN m.method NOT IN ('nvtx', 'count') THEN m.loop END AS step_loop,
