@@ -173,18 +173,6 @@ def make_start(first_call, *stacks):
     return trace
 
 
-def test_ptx_that_the_driver_compiles_at_the_start_is_named(tmp_path):
-    compiler, driver = (
-        ("compile", "/lib/libnvidia-ptxjitcompiler.so.450.156.00"),
-        ("0x7f00", "/lib/libcuda.so.450.156.00"),
-    )
-    compiling = make_start("cudaMalloc_v3020", (compiler,), (driver,))
-    assert "nvcc -arch=native" in evaluate(compiling, tmp_path, "NSI603").action
-    (tmp_path / "other").mkdir()
-    other = make_start("cudaMalloc_v3020", (driver,))
-    assert "creation of the context" in evaluate(other, tmp_path / "other", "NSI603").action
-
-
 def test_functions_of_the_static_runtime_are_one(tmp_path):
     stacks = [
         [(f"libcudart_static_{digit * 40}", "/home/app"), (f"libcudart_static_{digit * 39}f", "/home/app")]
@@ -193,17 +181,6 @@ def test_functions_of_the_static_runtime_are_one(tmp_path):
     evidence = evaluate(make_start("cudaMalloc_v3020", *stacks), tmp_path, "NSI603").evidence
     assert "100.0% in the CUDA runtime (app)" in evidence
     assert "libcudart_static" not in evidence
-
-
-def test_the_call_of_the_first_operation_is_not_to_be_made_later(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.call("cuMemAlloc_v2")
-    host.copy("H2D", 1 << 20, api=100 * MS, runs=MS, api_name="cuMemcpyHtoD_v2")
-    host.launch("work(float *)", runs=MS).sync("device")
-    action = evaluate(trace, tmp_path, "NSI603").action
-    assert "the call of the first operation" in action
-    assert "make the others later" not in action
 
 
 @pytest.mark.parametrize(("free_ns", "is_setup"), [(400 * MS, True), (40 * MS, False)])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 from opening import evaluate_rules, open_trace
-from rule_tables import RULES, STEP
+from rule_tables import STEP
 from sweeps import sweep
 from synthetic import Trace
-
-from nsys_insight.diagnose.findings import ANY, choose_cure
 
 MS = 1_000_000
 LARGE = {"grid": (4096, 1, 1), "block": (256, 1, 1)}
@@ -18,17 +16,6 @@ def evaluate_on(trace, folder, *rules):
     """Evaluate these rules on a trace; return the findings by name."""
     with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
         return evaluate_rules(opened_trace, rules)
-
-
-@pytest.fixture
-def cure_of(run_rule):
-    """Give a function that runs a rule on tables, and returns the cure of its only finding and its low saving."""
-
-    def choose(name, **tables):
-        (row,) = run_rule(name, **tables)
-        return choose_cure(RULES[name].cure, ANY, row["cure_case"])[1].strip(), row.get("saving_low_ns")
-
-    return choose
 
 
 def make_loop(body, steps=12):
@@ -46,65 +33,77 @@ def make_loop(body, steps=12):
 # Start-up -------------------------------------------------------------------------------------------------------------
 
 
-def make_start_up(*calls, outside=0):
-    """Make a program of one kernel of 10 ms. `calls` (name, time) and other host work come before it."""
-    trace = Trace().gpu()
-    host = trace.thread()
-    for name, takes in calls:
-        host.call(name, takes=takes)
-    host.idle(outside).launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
-    return trace
-
-
 def test_the_call_that_creates_the_context_is_named(tmp_path):
-    trace = make_start_up(("cudaGetDeviceCount_v3020", 100), ("cudaHostAlloc_v3020", 308 * MS))
+    trace = Trace().gpu()
+    host = trace.thread().call("cudaGetDeviceCount_v3020", takes=100).call("cudaHostAlloc_v3020", takes=308 * MS)
+    host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
     finding = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"]
     assert finding.severity == "critical"
     assert finding.action.startswith("308 ms of it is in cudaHostAlloc, the first long call, which includes the ")
-    assert "steady state" not in finding.action
 
 
-def test_start_up_outside_of_calls_is_not_the_context(tmp_path):
-    trace = make_start_up(("cudaMalloc_v3020", 20 * MS), outside=300 * MS)
-    action = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].action
-    assert "before its first GPU operation" in action
-    assert "context" not in action
+CONTEXT = "{first_ns} of it is in {first_call}, the first long call"
 
 
-def test_calls_of_the_driver_do_not_create_the_context(tmp_path):
-    trace = make_start_up(("cuMemHostAlloc", 200 * MS))
-    action = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].action
-    assert action.startswith("See which of these calls the first GPU work needs")
+@pytest.mark.parametrize(
+    ("calls", "functions", "changes", "expected", "severity"),
+    [
+        # The first long call creates the context, if it is one of the runtime, or if its name says so.
+        ([("cudaGetDeviceCount", 1), ("cudaHostAlloc", 50)], {}, {}, CONTEXT, "critical"),
+        ([("cuCtxCreate_v2", 50)], {}, {}, CONTEXT, "critical"),
+        ([("cuMemHostAlloc", 50)], {}, {}, "See which of these calls", "critical"),
+        (
+            [("cuMemAlloc", 1), ("cuMemcpyHtoD", 50)],
+            {},
+            {},
+            "{first_ns} of it is in {first_call}, the call of",
+            "critical",
+        ),
+        # Less than half of the time, calls of less than 10 ms, and a small part of the trace.
+        ([("cudaMalloc", 49)], {}, {}, "See what the program does before its first GPU operation", "critical"),
+        ([("cudaMalloc", 9)] * 6, {}, {}, "See which of these calls", "critical"),
+        ([("cudaMalloc", 50)], {}, {"wall_pct": 49.9}, CONTEXT, None),
+        # A quarter of the samples are in the compiler of the driver.
+        ([("cudaMalloc", 50)], {"libnvidia-ptxjitcompiler.so": 25.0}, {}, "The driver compiles PTX", "critical"),
+        ([("cudaMalloc", 50)], {"libnvidia-ptxjitcompiler.so": 24.9}, {}, CONTEXT, "critical"),
+        ([("cudaMalloc", 49)], {"read_file": 90.0}, {}, "Do the work of these functions in parallel", "critical"),
+        # With steps, the capture can begin later.
+        ([("cudaMalloc", 50)], {}, {"has_steps": True}, "Capture only the steady state", None),
+        ([("cudaMalloc", 49)], {"read_file": 90.0}, {"has_steps": True}, "Do the work of these functions", "warning"),
+    ],
+)
+def test_the_cure_of_a_late_first_operation(calls, functions, changes, expected, severity, cure_of):  # noqa: PLR0917
+    api_calls, now = [], 0
+    for name, takes_ms in calls:
+        group = "copy" if "Memcpy" in name else "alloc"
+        api_calls.append({"name": name, "call_group": group, "start_ns": now, "end_ns": now + takes_ms * MS,
+                          "duration_ns": takes_ms * MS})  # fmt: skip
+        now += takes_ms * MS
+    samples = 100 if functions else None
+    rows = [
+        {"function_name": name, "samples_pct": pct, "callers": ""} for name, pct in (functions or {"": 0.0}).items()
+    ]
+    idle = {"host": "before the first operation", "time_ns": 100 * MS, "wall_pct": 90.0, "gpu_id": 0}
+    cure, row = cure_of(
+        "idle-at-start", idle_report=[idle | {"wall_pct": changes.get("wall_pct", 90.0)}],
+        scope=[{"nvtx": None, "from_ns": None}], _gpu_busy_parts=[{"start_ns": 100 * MS}], outer_api_calls=api_calls,
+        _step_totals=[{"has_steps": changes.get("has_steps", False)}],
+        _edge_functions=[{"edge": "start", "samples": samples, "functions": rows}],
+    )  # fmt: skip
+    assert cure.startswith(expected)
+    assert row["severity"] == severity
 
 
-def test_a_wait_for_lost_kernels_is_no_idle_end(tmp_path):
-    def diagnose_end(*, waits, idle):
-        trace = Trace().gpu()
-        host = trace.thread()
-        host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
-        host.sync("device", waits=waits).idle(idle).call("cudaFree_v3020", takes=MS)
-        return evaluate_on(trace, tmp_path, "idle-at-end")
-
-    assert "idle-at-end" not in diagnose_end(waits=90 * MS, idle=MS)
-    assert "idle-at-end" in diagnose_end(waits=MS, idle=90 * MS)
-
-
-def test_a_short_start_is_not_critical(tmp_path):
-    trace = make_start_up(("cudaMalloc_v3020", 2 * MS))
-    assert evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].severity == "info"
-
-
-def test_a_trace_with_steps_can_be_captured_without_its_start(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.call("cudaMalloc_v3020", takes=200 * MS)
-    for _ in range(12):
-        for name in ("load", "solve"):
-            host.launch(f"{name}(float *)", runs=MS, **LARGE)
-        host.sync("device")
-    finding = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"]
-    assert finding.action.startswith("Capture only the steady state")
-    assert finding.severity == "info"
+@pytest.mark.parametrize(("waits_ms", "count"), [(49, 1), (50, 0)])
+def test_a_wait_for_lost_kernels_is_no_idle_end(waits_ms, count, run_rule):
+    idle = {"host": "after the last operation", "time_ns": 100 * MS, "wall_pct": 90.0, "gpu_id": 0}
+    wait = {"name": "cudaDeviceSynchronize", "start_ns": 0, "end_ns": waits_ms * MS}
+    found = run_rule(
+        "idle-at-end", idle_report=[idle], scope=[{"nvtx": None, "to_ns": None}], steps=[{"phase": "tail"}],
+        _gpu_busy_parts=[{"end_ns": 0}], outer_api_calls=[wait],
+        _edge_functions=[{"edge": "end", "samples": None, "functions": None}],
+    )  # fmt: skip
+    assert len(found) == count
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -190,9 +189,9 @@ def test_pinned_memory_is_advised_where_it_saves_time(changes, has_steps, expect
         "host_report": [{"code": "pageable_copy", "recoverable_ns": 1e5, "wall_pct": 10.0, "count": 1}],
         "classify_report": [{"part": "copy", "recoverable_ns": 5e5, "time_ns": 5e5, "evidence": ""}],
     }  # fmt: skip
-    cure, saving_low_ns = cure_of("copy-bound", **tables)
+    cure, row = cure_of("copy-bound", **tables)
     assert cure.startswith(expected)
-    assert (saving_low_ns is not None) is has_low
+    assert (row["saving_low_ns"] is not None) is has_low
 
 
 @pytest.mark.parametrize(("size", "count"), [(65_536, 1), (65_535, 0)])
@@ -332,12 +331,12 @@ def test_the_cure_of_migrations(in_kernel_ns, allocations, words, cure_of):
              "in_kernel_ns": in_kernel_ns, "faults": 1, "name": "solve(float *)", "nvtx_path": None}  # fmt: skip
     windows = [{"start_ns": 0, "end_ns": 9}]
     call = {"kind": "call", "name": "cudaMallocManaged", "calls": allocations, "has_steps": True}
-    cure, saving_low_ns = cure_of(
+    cure, row = cure_of(
         "unified-memory", _unified_memory_events=[event], _steady_windows=windows, _step_totals=[STEP],
         step_operations=[call],
     )  # fmt: skip
     assert words in cure
-    assert (saving_low_ns is not None) == (allocations >= 0.9)
+    assert (row["saving_low_ns"] is not None) == (allocations >= 0.9)
 
 
 @pytest.mark.parametrize("migration_ms", [*sweep([0]), 8])
