@@ -112,33 +112,67 @@ def test_stalls_between_modules_belong_to_them(tmp_path):
     assert (finding.name, [member.name for member in finding.also]) == ("op-by-op", ["stall-place"])
 
 
-@pytest.mark.parametrize(("call", "symptom"), [("cudaFree_v3020", None), ("cuModuleLoadData", "start")])
-def test_a_stall_in_a_free_has_the_cause_of_the_free(call, symptom, tmp_path):
-    trace = Trace()
-    host = trace.thread()
-    for _ in range(8):
-        with host.nvtx("step"):
-            host.launch("a", runs=MS).sync("stream").call(call, takes=MS)
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        finding = evaluate_rules(session, {"stall-place"})["stall-place"]
-    assert finding.symptom == symptom
+@pytest.mark.parametrize(
+    ("host", "family", "symptom"),
+    [
+        # Only fewer frees make the stall shorter.
+        ("free: cudaFree", "allocation", None),
+        ("alloc: cudaMalloc", "allocation", None),
+        ("sync: cudaStreamSynchronize", "sync", "start"),
+        ("copy: cudaMemcpy", "copy", "start"),
+        ("module: cuModuleLoadData", None, "start"),
+        ("CPU work", None, "start"),
+    ],
+)
+def test_a_stall_in_a_free_has_the_cause_of_the_free(host, family, symptom, run_rule):
+    (row,) = run_rule("stall-place", **describe_stalls(host))
+    assert (row["family"], row["symptom"], row["is_launched"]) == (family, symptom, False)
+    assert (row["stalls"], row["stall_ns"], row["stalled_steps"]) == (2, MS, 2)
 
 
-@pytest.mark.parametrize("has_functions", [False, True])
-def test_an_operation_may_wait_for_a_function_of_the_host(has_functions, tmp_path):
+@pytest.mark.parametrize(
+    ("wait", "contexts", "expected"),
+    [
+        ({"are_none": True}, None, "is_launched_before"),
+        ({"are_none": True}, 2, "follows_turns"),
+        ({"are_functions": True}, None, "follows_host_functions"),
+        ({"value_call": "cuStreamWaitValue32"}, None, "follows_values"),
+    ],
+)
+def test_what_an_operation_waits_for_that_was_launched_in_time(wait, contexts, expected, run_rule):
+    (row,) = run_rule("stall-place", **describe_stalls("launched before the gap", wait, contexts))
+    causes = ("is_launched_before", "follows_turns", "follows_host_functions", "follows_values")
+    assert [name for name in causes if row[name]] == [expected]
+
+
+def describe_stalls(host, wait=None, contexts=None):
+    """Give the tables of two steps of 2 ms, in each of which the GPU is idle for 1 ms."""
+    gaps = [
+        {"gpu_id": 0, "start_ns": start, "end_ns": start + MS, "cause": "launch", "host": host, "nvtx_path": "step",
+         "after_name": "a"}
+        for start in (0, 2 * MS)
+    ]  # fmt: skip
+    windows = [{"step": step, "start_ns": 2 * MS * step, "end_ns": 2 * MS * (step + 1)} for step in (0, 1)]
+    return {
+        "gaps_report": [{**gap, "duration_ns": MS} for gap in gaps], "gpu_gaps": [{"duration_ns": MS}] * 2,
+        "step_gpus": [{"phase": "steady", "gpu_id": 0}], "_steady_windows": windows,
+        "_step_totals": [{"units": 2, "wall_ns": 2e6}], "_other_processes": [{"contexts_in_turn": contexts}],
+        "_silent_waits": [{"are_none": False, "are_functions": False, "value_call": None} | (wait or {})],
+    }  # fmt: skip
+
+
+def test_an_operation_may_wait_for_a_function_of_the_host(tmp_path):
     """Kernel b is launched in time and starts 2 ms after a. A function that the stream runs on the host has no row."""
     trace = Trace()
     host = trace.thread()
     for _ in range(8):
         with host.nvtx("step"):
-            host.launch("a", runs=MS)
-            if has_functions:
-                host.call("cudaLaunchHostFunc_v10000")
+            host.launch("a", runs=MS).call("cudaLaunchHostFunc_v10000")
             host.launch("b", queue=3 * MS, runs=MS).sync("stream")
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         evidence = evaluate_rules(session, {"stall-place"})["stall-place"].evidence
-    assert ("waits for another GPU or process, or for what has no row" in evidence) is not has_functions
-    assert ("functions on the host (cudaLaunchHostFunc), for which the operation may wait" in evidence) is has_functions
+    assert "waits for another GPU or process, or for what has no row" not in evidence
+    assert "functions on the host (cudaLaunchHostFunc), for which the operation may wait" in evidence
 
 
 class TestAlternating:

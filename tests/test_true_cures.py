@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ailments import BF16
 from opening import evaluate_rules, open_trace
 from rule_tables import STEP
 from sweeps import sweep
@@ -217,21 +218,6 @@ def test_the_rate_of_pinned_memory_is_that_of_the_trace(tmp_path):
 # The host -------------------------------------------------------------------------------------------------------------
 
 
-def make_pause(takes=40 * MS):
-    """Make two kernels, with work of the host between them."""
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.launch("first(float *)", runs=MS, **LARGE).sync("device").idle(takes)
-    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    return trace
-
-
-def test_cpu_work_without_steps_has_no_next_step(tmp_path):
-    finding = evaluate_on(make_pause(), tmp_path, "cpu-work")["cpu-work"]
-    assert finding.action.startswith("See what the host does in the longest gaps")
-    assert "next step" not in finding.action + finding.caveat
-
-
 @pytest.mark.parametrize(
     ("activity", "work_ns", "waits", "expected"),
     [
@@ -250,18 +236,28 @@ def test_cpu_work_without_steps_has_no_next_step(tmp_path):
     ],
 )
 def test_what_most_of_the_cpu_work_is(activity, work_ns, waits, expected, cure_of):
+    assert cure_of("cpu-work", **describe_cpu_work(activity, work_ns, waits))[0].startswith(expected)
+
+
+def test_cpu_work_without_steps_has_no_next_step(cure_of):
+    cure, _ = cure_of("cpu-work", **describe_cpu_work("OS call: read", 50, (6, 0.8), phase="tail"))
+    assert cure.startswith("See what the host does in the longest gaps")
+    assert "next step" not in cure
+
+
+def describe_cpu_work(activity, work_ns, waits, *, phase="steady"):
+    """Give the tables of a program whose GPU waits 100 ns for the host, `work_ns` of them for an activity."""
     gap = {"start_ns": 0, "end_ns": 100, "duration_ns": 100, "cause": "launch", "host": "CPU work", "nvtx_path": "",
            "before_name": "a", "after_name": "b"}  # fmt: skip
     work = {"what": activity, "time_ns": work_ns, "nvtx_path": "", "counted_by": "activity", "is_known": True,
             "work_pct": 50.0}  # fmt: skip
-    cure, _ = cure_of(
-        "cpu-work", gaps_report=[gap], _cpu_work=[work], _steady_windows=[{"start_ns": 0, "end_ns": 100}],
-        host_report=[{"code": "cpu_work", "recoverable_ns": 100.0, "wall_pct": 50.0}], steps=[{"phase": "steady"}],
-        _managed_work=[{"managed_share": 0.0}], _mpi_work=[{"name": None}], _event_waits=[],
-        _silent_waits=[{"run_in_steps": False}], classify_report=[{"part": "launch", "see": "gaps"}],
-        _late_waits=[{"short_gaps": waits[0], "short_gap_ns": 40_000, "short_share": waits[1]}],
-    )  # fmt: skip
-    assert cure.startswith(expected)
+    return {
+        "gaps_report": [gap], "_cpu_work": [work], "_steady_windows": [{"start_ns": 0, "end_ns": 100}],
+        "host_report": [{"code": "cpu_work", "recoverable_ns": 100.0, "wall_pct": 50.0}], "steps": [{"phase": phase}],
+        "_managed_work": [{"managed_share": 0.0}], "_mpi_work": [{"name": None}], "_event_waits": [],
+        "_silent_waits": [{"run_in_steps": False}], "classify_report": [{"part": "launch", "see": "gaps"}],
+        "_late_waits": [{"short_gaps": waits[0], "short_gap_ns": 40_000, "short_share": waits[1]}],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -431,6 +427,7 @@ def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
 # Kernels --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_kernels_of_the_program_itself_are_in_no_library(tmp_path):
     trace = make_loop(lambda _: None)
     action = evaluate_on(trace, tmp_path, "hot-kernels")["hot-kernels"].action
@@ -438,27 +435,35 @@ def test_kernels_of_the_program_itself_are_in_no_library(tmp_path):
     assert "library" not in action
 
 
-@pytest.mark.parametrize(("threads", "is_named"), [(31, False), (32, True)])
-def test_empty_lanes_are_no_question_of_occupancy(threads, is_named, tmp_path):
-    # An SM of this GPU holds 16 blocks, a third of its warps.
-    trace = Trace().gpu(computeMajor=8, computeMinor=6, smCount=68, maxWarpsPerSm=48, maxBlocksPerSm=16)
-    host = trace.thread()
-    for _ in range(12):
-        host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
-        host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
-        host.sync("device")
-    findings = evaluate_on(trace, tmp_path, "low-occupancy")
-    assert ("low-occupancy" in findings) is is_named
-    if is_named:
-        evidence = findings["low-occupancy"].evidence
-        assert evidence.startswith("walk: occupancy 33.3%, limited by blocks, 2 calls per step of 1 ms on average")
-
-
-def test_the_occupancy_of_a_library_kernel_is_not_the_user_s(tmp_path):
-    def launch_both(host):
-        for name in ("void at::native::softmax_warp_forward<float, float, float, 11>(float *)", "smooth(float *)"):
-            host.launch(name, runs=MS, registers=255, **LARGE)
-
-    finding = evaluate_on(make_loop(launch_both), tmp_path, "low-occupancy")["low-occupancy"]
-    assert "smooth" in f"{finding.place} {finding.evidence}"
-    assert "softmax" not in f"{finding.place} {finding.evidence}"
+@pytest.mark.parametrize(
+    ("changes", "occupancy", "provenance", "is_named"),
+    [
+        ({}, {}, "hand-written", True),
+        # Warps of smaller blocks are mostly empty.
+        ({"block": "32x1x1"}, {}, "hand-written", True),
+        ({"block": "31x1x1"}, {}, "hand-written", False),
+        ({"block": "4x8x1"}, {}, "hand-written", True),
+        # A kernel of a library has the registers and the blocks that it has.
+        ({}, {}, "PyTorch native", False),
+        ({}, {}, "Triton", True),
+        ({}, {}, "Numba", True),
+        ({"name": BF16}, {}, "hand-written", False),
+        # The limits.
+        ({}, {"occupancy_pct": 39.9}, "hand-written", True),
+        ({}, {"occupancy_pct": 40.0}, "hand-written", False),
+        ({}, {"waves_per_sm": 1.0}, "hand-written", True),
+        ({}, {"waves_per_sm": 0.9}, "hand-written", False),
+    ],
+)
+def test_an_occupancy_that_the_program_sets(changes, occupancy, provenance, is_named, run_rule):
+    shape = {"name": "walk(float *)", "grid": "100000x1x1", "block": "128x1x1", "calls": 2, "total_ns": 2 * MS,
+             "avg_ns": MS, "kernel_time_pct": 90.0, **changes}  # fmt: skip
+    place = {name: shape[name] for name in ("name", "grid", "block", "total_ns")}
+    rows = run_rule(
+        "low-occupancy", _steady_shapes=[shape], kernel_names=[{"name": shape["name"], "provenance": provenance}],
+        occupancy_report=[{**place, "occupancy_pct": 33.3, "limited_by": "blocks", "waves_per_sm": 2.0,
+                           "next_step": "48 more: larger blocks", **occupancy}],
+        classify_report=[{"part": part, "time_ns": MS} for part in ("gpu", "wall")], _step_totals=[STEP],
+        _graph_tracing=[{"whole_pct": 0.0, "wholes": 0}],
+    )  # fmt: skip
+    assert [(row["place"], row["next_step"]) for row in rows] == [("walk", "larger blocks")] * is_named
