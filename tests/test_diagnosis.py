@@ -370,12 +370,16 @@ SILENT = {
 
 
 # What must hold of every diagnosis is tested on these with all rules.
-_DIAGNOSED = (*SAMPLES, planted.launch_bound, late_rank, slow_launches)
+_DIAGNOSED = ("churn", "decode_eager", "decode_graph_whole", planted.launch_bound, late_rank, slow_launches)
 every_case = pytest.mark.parametrize(
     "case",
     [
         *_DIAGNOSED,
-        *sweep(case for case in dict.fromkeys(["decode_fresh", *(FIRES | AILING).values()]) if case not in _DIAGNOSED),
+        *sweep(
+            case
+            for case in dict.fromkeys(["decode_fresh", *SAMPLES, *(FIRES | AILING).values()])
+            if case not in _DIAGNOSED
+        ),
     ],
 )
 
@@ -404,7 +408,11 @@ def open_once(tmp_path_factory):
 @pytest.fixture(scope="module")
 def rules_by_case():
     """Return the rules that tests ask about, by planted trace or sample."""
-    rules = {slightly_late_rank: ["one-block", "late-rank"], alternating_late_ranks: ["exposed-communication"]}
+    rules = {
+        slightly_late_rank: ["one-block", "late-rank"],
+        alternating_late_ranks: ["exposed-communication"],
+        "decode_graph_node": [*CELLS, "profiler-overhead"],
+    }
     for name, case in FIRES.items():
         for tested_case in (case, *SILENT[name]):
             rules.setdefault(tested_case, []).append(name)
@@ -557,10 +565,10 @@ CELLS = {
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, diagnose, evaluate, open_once):
+def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, evaluate, open_once):
     report, row_values, column = CELLS[name]
     for case in (FIRES[name], *SAMPLES):
-        finding = (evaluate(case) if case is FIRES[name] else findings_by_name(diagnose(case))).get(name)
+        finding = evaluate(case).get(name)
         if finding is not None:
             assert finding.report == report
             number = finding.wall_pct if column == "wall_pct" else finding.profiled_ns
@@ -622,11 +630,11 @@ def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(evaluate):
     assert finding.evidence.startswith(f"{finding.place}: grid 4x1x1 on 132 SMs")
 
 
-def test_what_the_profiler_need_not_record_is_what_it_recorded(evaluate, diagnose):
+def test_what_the_profiler_need_not_record_is_what_it_recorded(evaluate):
     # The buffers of this trace have no graphs, backtraces or operating system calls.
     action = evaluate(planted.profiled)["profiler-overhead"].action
     assert action == "Take the wall time from a run without the profiler."
-    action = findings_by_name(diagnose("decode_graph_node"))["profiler-overhead"].action
+    action = evaluate("decode_graph_node")["profiler-overhead"].action
     assert action.endswith("or capture less: --cuda-graph-trace=graph.")
 
 
@@ -696,6 +704,7 @@ def server(*, pauses=20, pause=50_000_000, think=20_000):
     return run_steps(body, steps=60)
 
 
+@pytest.mark.slow
 def test_a_small_delay_of_a_rank_comes_after_larger_problems(diagnose_tested):
     findings = diagnose_tested(slightly_late_rank).findings
     severities = [SEVERITIES.index(finding.severity) for finding in findings]
@@ -872,16 +881,17 @@ def test_time_in_other_calls_is_not_outside_of_calls(diagnose_tested):
     assert "outside CUDA calls" not in text
 
 
-def test_graphs_without_their_kernels_are_not_healthy(diagnose, diagnose_tested):
+def test_graphs_without_their_kernels_are_not_healthy(diagnose_tested):
     diagnosis = diagnose_tested(graphs_without_kernels)
     assert diagnosis.status == "unseen"
     assert "Healthy" not in diagnosis.text()
     assert "--cuda-graph-trace=node" in diagnosis.text(500)
-    assert "--cuda-graph-trace=node" not in diagnose("decode_graph_node").text(500)
+    assert "--cuda-graph-trace=node" not in diagnose_tested("decode_graph_node").text(500)
 
 
 def test_a_run_with_a_bottleneck_is_not_healthy(diagnose):
-    assert all(diagnose(case).status == "findings" for case in (planted.launch_bound, *SAMPLES))
+    cases = (case for case in _DIAGNOSED if case != late_rank)
+    assert all(diagnose(case).status == "findings" for case in cases)
 
 
 @pytest.mark.slow
@@ -1027,7 +1037,7 @@ def test_the_text_fits_the_width_of_the_screen(case, diagnose):
 
 
 def test_the_text_fits_the_height_of_the_screen(diagnose):
-    for case in SAMPLES:
+    for case in ("churn", "decode_eager", "decode_graph_whole"):
         diagnosis = diagnose(case)
         findings_text = diagnosis.text(80).partition("\nDetails")[0]
         # A first finding with all that it explains.

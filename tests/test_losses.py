@@ -184,6 +184,7 @@ def launches_that_fail(error):
         ([("cudaMalloc", 2)], 9, "Fix this first: lower the peak of the memory"),
         ([("cudaMalloc", 2)], 10, "The program asks for less, or does without it"),
         ([("cudaMalloc", 2), ("cudaMemcpy", 1)], 10, "run under compute-sanitizer"),
+        ([("cudaMemcpy", 1)], 30, "run under compute-sanitizer"),
     ],
 )
 def test_the_remedy_of_calls_that_fail(calls, later_launches, remedy, cure_of):
@@ -199,6 +200,23 @@ def test_the_remedy_of_calls_that_fail(calls, later_launches, remedy, cure_of):
     assert remedy in cure
     assert row["severity"] == ("warning" if remedy.startswith("The program asks") else None)
     assert row["first_ns"] == (100_000_000 if "Launch" in calls[0][0] else None)
+
+
+@pytest.mark.parametrize(
+    ("calls", "launches"),
+    [
+        # Time, process, group and return value of each call.
+        ([(1, 1, "alloc", 2), (2, 1, "alloc", 2), (3, 1, "launch", 0), (4, 1, "graph launch", 0)], 2),
+        ([(1, 1, "alloc", 2), (2, 1, "launch", 0), (3, 1, "alloc", 2), (4, 1, "launch", 0)], 1),
+        ([(1, 1, "alloc", 2), (2, 1, "launch", 700), (3, 1, "copy", 0)], None),
+        ([(1, 1, "alloc", 2), (2, 2, "launch", 0)], None),
+        ([(1, 1, "copy", 1), (2, 1, "launch", 0)], None),
+    ],
+)
+def test_launches_after_a_failed_allocation(calls, launches, run_rule):
+    names = ("start_ns", "process_id", "call_group", "return_value")
+    rows = run_rule("_survived_failures", outer_api_calls=[dict(zip(names, call, strict=True)) for call in calls])
+    assert [row["launches"] for row in rows] == ([launches] if launches else [])
 
 
 def test_a_program_whose_launches_all_fail_is_not_judged_by_speed(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
 from opening import evaluate_rules, open_trace
 from rule_tables import STEP
+from sweeps import sweep
 from synthetic import Trace
 
 from nsys_insight.model.views import create_macros
@@ -139,6 +140,7 @@ def test_layers_are_computed_again_for_their_gradients(tmp_path):
     ailments.check_finding(finding)
 
 
+@pytest.mark.slow
 def test_half_of_the_layers_are_computed_again(tmp_path):
     finding = find(train(recomputed=3), tmp_path, "recomputation")["recomputation"]
     assert finding.recoverable_ns == pytest.approx(3 * 410_000, rel=0.01)
@@ -147,7 +149,7 @@ def test_half_of_the_layers_are_computed_again(tmp_path):
 @pytest.mark.parametrize(
     "program",
     [
-        {},
+        *sweep([{}]),
         {"evaluations": 2, "rounds": 2},
         # Which thread launches the backward pass is what tells the two apart.
         {"recomputed": 6, "backward_thread": False},

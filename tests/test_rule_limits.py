@@ -387,6 +387,19 @@ def test_a_wait_after_each_launch(waits, launches, is_found, run_rule):
     assert [row["waits"] for row in rows] == [len(waits)] * is_found
 
 
+@pytest.mark.parametrize(("idle_ns", "is_named"), [(2e5, True), (2e5 + 2, False)])
+def test_waits_do_not_cost_the_time_of_messages(idle_ns, is_named, run_rule):
+    """Of a step, the GPU is idle for 200 µs, in which the host is in MPI calls for `idle_ns` of two steps."""
+    call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
+    totals = {**TWO_STEPS, "idle_ns": 2e5, "launch_calls": 10}
+    (row,) = run_rule(
+        "sync-each-launch", waits=in_steps(*[wait()] * 6), _steady_windows=WINDOWS, step_calls=[call],
+        launches=[launch(44_000, 9)], step_idle=[{"host": "MPI calls", "idle_ns": idle_ns}], _step_totals=[totals],
+    )  # fmt: skip
+    assert row["recoverable_ns"] == pytest.approx(0.9 * (2e5 - idle_ns / 2))
+    assert ("late-host" in row["explains"]) == is_named
+
+
 def launch(start_ns, runs, *, api=40_000):
     """Give a row of `launches`: a call, and a kernel that starts so long after the call's begin."""
     return {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": api, "api_duration_ns": api,

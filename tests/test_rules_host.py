@@ -145,6 +145,15 @@ def test_what_an_operation_waits_for_that_was_launched_in_time(wait, contexts, e
     assert [name for name in causes if row[name]] == [expected]
 
 
+def test_stalls_count_on_the_gpu_of_the_steps_up_to_their_end(run_rule):
+    tables = describe_stalls("CPU work")
+    first, last = tables["gaps_report"]
+    # The end of the program begins in the last step. Another process stalls its own GPU.
+    tables["gaps_report"] = [first, {**last, "end_ns": 60 * MS, "duration_ns": 58 * MS}, {**first, "gpu_id": 1}]
+    (row,) = run_rule("stall-place", **tables)
+    assert row["recoverable_ns"] == (MS + 2 * MS) / 2
+
+
 def describe_stalls(host, wait=None, contexts=None):
     """Give the tables of two steps of 2 ms, in each of which the GPU is idle for 1 ms."""
     gaps = [

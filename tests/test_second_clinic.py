@@ -22,7 +22,7 @@ FIRST = {
 
 # The first finding is looked for with all rules; by default on some of the programs, on the others its rule
 # alone. tests/test_severities.py has a healthy program.
-ALL_RULES = {"shop", "sonar"}
+ALL_RULES = {"sonar"}
 
 
 @pytest.mark.parametrize("name", FIRST)
@@ -94,9 +94,7 @@ LATER = {
     [
         pytest.param(
             name,
-            marks=[]
-            if name in {"clinic4/blur", "clinic5/footage", "clinic5/ripple", "clinic6/quake"}
-            else pytest.mark.slow,
+            marks=[] if name in {"clinic5/ripple", "clinic6/quake"} else pytest.mark.slow,
         )
         for name in LATER
     ],

@@ -135,21 +135,42 @@ def test_the_context_is_no_cost_of_allocations(tmp_path):
     ],
 )
 def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
+    assert cure_of("allocation", **describe_allocations(calls, has_steps=has_steps))[0].startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "expected"),
+    [
+        # One free in which a library sets itself up, and half of the time in such frees.
+        ([400], "set themselves up"),
+        ([100, 50, 50], "set themselves up"),
+        ([100, 51, 50], "Allocate ahead of the work"),
+        ([99], "Allocate ahead of the work"),
+    ],
+)
+def test_a_free_that_starts_a_library_needs_no_allocation_ahead(times_ms, expected, cure_of):
+    tables = describe_allocations([("cudaFree", None, 1), ("cudaMalloc", "device", 1)], has_steps=False)
+    frees = [{"duration_ns": takes * MS, "call_group": "free", "start_ns": 9} for takes in times_ms]
+    cure, _ = cure_of("allocation", **tables | {"outer_api_calls": frees})
+    assert expected in cure
+
+
+def describe_allocations(calls, *, has_steps):
+    """Give the tables of a program that makes these calls: name, memory, and calls in the steps."""
     report = [
         {"name": name, "memory": memory, "call_group": "free" if memory is None else "alloc", "total_ns": 9 - place,
          "steady_count": count if has_steps else None}
         for place, (name, memory, count) in enumerate(calls)
     ]  # fmt: skip
-    cure, _ = cure_of(
-        "allocation", mallocs_report=report, steps=[{"phase": "steady" if has_steps else "tail"}],
-        outer_api_calls=[{"duration_ns": 5 * MS, "call_group": "alloc", "start_ns": 9}],
-        _gpu_busy_parts=[{"start_ns": 1}], step_calls=[{"thread_id": 1, "call_group": "alloc"}],
-        _pool_waits=[{"tail_ns": 0, "alloc_ns": 0, "waits": 1}],
-        _allocating_libraries=[{"handle_events": None, "has_thrust": False}],
-        _step_totals=[{**STEP, "has_steps": has_steps, "sync_calls": 1}],
-        host_report=[{"code": "allocation", "recoverable_ns": 5e5, "wall_pct": 50.0, "count": 1, "host_ns": 5e5}],
-    )  # fmt: skip
-    assert cure.startswith(expected)
+    return {
+        "mallocs_report": report, "steps": [{"phase": "steady" if has_steps else "tail"}],
+        "outer_api_calls": [{"duration_ns": 5 * MS, "call_group": "alloc", "start_ns": 9}],
+        "_gpu_busy_parts": [{"start_ns": 1}], "step_calls": [{"thread_id": 1, "call_group": "alloc"}],
+        "_pool_waits": [{"tail_ns": 0, "alloc_ns": 0, "waits": 1}],
+        "_allocating_libraries": [{"handle_events": None, "has_thrust": False}],
+        "_step_totals": [{**STEP, "has_steps": has_steps, "sync_calls": 1}],
+        "host_report": [{"code": "allocation", "recoverable_ns": 5e5, "wall_pct": 50.0, "count": 1, "host_ns": 5e5}],
+    }  # fmt: skip
 
 
 # Copies ---------------------------------------------------------------------------------------------------------------
