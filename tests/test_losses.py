@@ -178,7 +178,8 @@ def launches_that_fail(error):
         ([("cudaLaunchCooperativeKernel", 720)], 0, "launch fewer blocks"),
         ([("cudaLaunchKernel", 700)], 0, "run under compute-sanitizer"),
         # The error of most launches, also if other calls fail.
-        ([("cudaLaunchKernel", 700)] * 2 + [("cudaLaunchKernel", 701)] * 3, 0, "__launch_bounds__"),
+        ([("cudaLaunchKernel", 209)] * 2 + [("cudaLaunchKernel", 701)] * 3, 0, "__launch_bounds__"),
+        ([("cudaLaunchKernel", 701)] * 2 + [("cudaLaunchKernel", 700)] * 3, 0, "run under compute-sanitizer"),
         ([("cudaMalloc", 2), ("cudaLaunchKernel", 701)], 0, "__launch_bounds__"),
         # Memory that cannot be had, from which the program goes on after 10 launches.
         ([("cudaMalloc", 2)], 9, "Fix this first: lower the peak of the memory"),
