@@ -259,7 +259,7 @@ def tools(tmp_path):
 
 @pytest.fixture
 def sample_tools():
-    """The tools of a server on the samples, with their kept connections."""
+    """The tools of a server on the samples, whose answers tests share."""
     pytest.importorskip("mcp")
     from nsys_insight.cli.mcp_server import Tools
     from nsys_insight.cli.trace_pool import TracePool

@@ -434,12 +434,12 @@ def test_launch_calls_that_wait_for_their_kernel(launches, count, run_rule):
     ]
     call = {"process_id": 1, "call_group": "launch", "time_ns": sum(row["api_duration_ns"] for row in launches)}
     totals = {**TWO_STEPS, "kernel_ns": sum(row["duration_ns"] for row in launches) if len(launches) < 25 else 9e5}
-    found = run_rule(
+    findings = run_rule(
         "sync-each-launch", waits=in_steps(wait(is_copy=True)), _steady_windows=WINDOWS, launches=rows,
         step_calls=[{**call, "step": step} for step in range(2)], step_idle=[{"host": "other", "idle_ns": 1}],
         _step_totals=[totals],
     )  # fmt: skip
-    assert [(row["blocking_calls"], row["waits"]) for row in found] == [(count, None)] * (count > 0)
+    assert [(row["blocking_calls"], row["waits"]) for row in findings] == [(count, None)] * (count > 0)
 
 
 REDUCTION, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "ncclDevKernel_AllGather_RING_LL(int)"

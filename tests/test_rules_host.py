@@ -155,7 +155,7 @@ def test_stalls_count_on_the_gpu_of_the_steps_up_to_their_end(run_rule):
 
 
 def describe_stalls(host, wait=None, contexts=None):
-    """Give the tables of two steps of 2 ms, in each of which the GPU is idle for 1 ms."""
+    """Give the tables of two steps of 2 ms with a gap of 1 ms in each."""
     gaps = [
         {"gpu_id": 0, "start_ns": start, "end_ns": start + MS, "cause": "launch", "host": host, "nvtx_path": "step",
          "after_name": "a"}
@@ -425,8 +425,7 @@ def test_libraries_that_may_allocate_in_each_step(provenance, events, framework,
         step_operations=[{"kind": "call", "name": "cudaEventCreateWithFlags", "calls": events}],
         frameworks=[{"framework": framework, "is_program": True}],
     )
-    found = [(row["handle_events"], row["has_thrust"]) for row in rows]
-    assert found == [expected]
+    assert [(row["handle_events"], row["has_thrust"]) for row in rows] == [expected]
 
 
 def packs(name, *, calls=40, other_kernels=8):

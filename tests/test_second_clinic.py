@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from command_line import REPOSITORY
 from opening import evaluate_rules, open_trace, unpack
+from sweeps import sweep
 
 TRACES = REPOSITORY / "benchmarks" / "clinic2" / "traces"
 # The code of the first finding, and words of its cure; None where nothing is to be mended.
@@ -25,13 +26,13 @@ FIRST = {
 ALL_RULES = {"sonar"}
 
 
-@pytest.mark.parametrize("name", FIRST)
+# Others of the catalog of constructs have their conditions in tests/test_rule_limits.py.
+@pytest.mark.parametrize("name", ["shop", "shrink", *sweep(["citations", "options_book", "packed_norm", "sonar"])])
 def test_the_finding_names_the_cure(name):
     code, words = FIRST[name]
-    if code:
-        with open_trace(unpack(TRACES / f"{name}_ailing.sqlite.xz")) as trace:
-            findings = evaluate_rules(trace, [code]).values()
-        assert any(finding.severity == "critical" and words in finding.action for finding in findings)
+    with open_trace(unpack(TRACES / f"{name}_ailing.sqlite.xz")) as trace:
+        findings = evaluate_rules(trace, [code]).values()
+    assert any(finding.severity == "critical" and words in finding.action for finding in findings)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def serve(call, *, samples=0):
         ("recvfrom", 51.0, 0, True),
         ("read", 99.0, 0, False),
         ("futex", 99.0, 0, False),
-        # A thread that waits for another one, which computes if samples say so or if there are none.
+        # A thread that waits for another one. Only samples show that this one hardly computes.
         ("pthread_cond_wait", 99.0, 99, True),
         ("pthread_cond_wait", 99.0, 100, False),
         ("sem_timedwait", 99.0, 99, True),

@@ -99,12 +99,12 @@ def test_the_cure_of_a_late_first_operation(calls, functions, changes, expected,
 def test_a_wait_for_lost_kernels_is_no_idle_end(waits_ms, count, run_rule):
     idle = {"host": "after the last operation", "time_ns": 100 * MS, "wall_pct": 90.0, "gpu_id": 0}
     wait = {"name": "cudaDeviceSynchronize", "start_ns": 0, "end_ns": waits_ms * MS}
-    found = run_rule(
+    rows = run_rule(
         "idle-at-end", idle_report=[idle], scope=[{"nvtx": None, "to_ns": None}], steps=[{"phase": "tail"}],
         _gpu_busy_parts=[{"end_ns": 0}], outer_api_calls=[wait],
         _edge_functions=[{"edge": "end", "samples": None, "functions": None}],
     )  # fmt: skip
-    assert len(found) == count
+    assert len(rows) == count
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
