@@ -249,6 +249,7 @@ class TestPacedOutside:
         assert finding.recoverable_ns is None
         assert "()" not in finding.evidence
 
+    @pytest.mark.slow  # tests/test_rule_limits.py
     def test_a_thread_that_sleeps_has_any_rate(self, findings_of):
         finding = findings_of(sleeping)["paced-outside"]
         assert "a step takes 37 ms and varies by" in finding.evidence

@@ -138,6 +138,7 @@ class TestBlocks:
         assert finding.recoverable_ns == pytest.approx(300_000, rel=0.01)
         assert "per microsecond" not in finding.evidence
 
+    @pytest.mark.slow  # tests/test_rule_limits.py
     def test_full_blocks_with_too_little_work_are_as_many_as_the_gpu_can_start(self, findings_of):
         program = partial(ailments.single_kernel, grid=(1_000_000, 1, 1), block=(128, 1, 1))
         finding = findings_of(program)["small-blocks"]
@@ -161,6 +162,7 @@ class TestCollectives:
         assert finding.recoverable_ns == pytest.approx(16 * host_ns, rel=0.05)
 
 
+@pytest.mark.slow  # tests/test_true_cures.py has the rows
 def test_all_of_the_time_of_allocations_shortens_the_idle_time(tmp_path):
     def body(loop, _):
         loop.launch(BF16, 60_000, **LARGE)

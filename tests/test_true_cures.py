@@ -110,18 +110,6 @@ def test_a_wait_for_lost_kernels_is_no_idle_end(waits_ms, count, run_rule):
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_context_is_no_cost_of_allocations(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.call("cudaFree_v3020", takes=120 * MS)
-    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
-    host.call("cudaMalloc_v3020", takes=5 * MS)
-    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    finding = evaluate_on(trace, tmp_path, "allocation")["allocation"]
-    assert "the CPU spends 5 ms in 1 call in total" in finding.evidence
-    assert "pinning" not in finding.action
-
-
 @pytest.mark.parametrize(
     ("calls", "has_steps", "expected"),
     [
@@ -153,6 +141,35 @@ def test_a_free_that_starts_a_library_needs_no_allocation_ahead(times_ms, expect
     frees = [{"duration_ns": takes * MS, "call_group": "free", "start_ns": 9} for takes in times_ms]
     cure, _ = cure_of("allocation", **tables | {"outer_api_calls": frees})
     assert expected in cure
+
+
+def test_the_context_is_no_cost_of_allocations(run_rule):
+    """It is created before the first operation, at 1 ns."""
+    tables = describe_allocations([("cudaMalloc", "device", 1)], has_steps=False)
+    calls = [
+        {"duration_ns": takes * MS, "call_group": "alloc", "start_ns": start} for start, takes in ((0, 120), (1, 5))
+    ]
+    (row,) = run_rule("allocation", **tables | {"outer_api_calls": calls})
+    assert (row["calls"], row["host_ns"]) == (1, 5 * MS)
+
+
+@pytest.mark.parametrize(
+    ("totals", "saved_ns"),
+    [
+        # Without waits, the idle time gets shorter by all of the time of the calls.
+        ({"sync_calls": 0, "idle_ns": 9e5}, 5e5),
+        ({"sync_calls": 0, "idle_ns": 4e5}, 4e5),
+        ({"sync_calls": 0, "idle_ns": 1e5}, 2e5),
+        ({"sync_calls": 1, "idle_ns": 9e5}, 2e5),
+        ({"sync_calls": 0, "idle_ns": 9e5, "has_steps": False}, 2e5),
+    ],
+)
+def test_what_fewer_allocations_save(totals, saved_ns, run_rule):
+    tables = describe_allocations([("cudaMalloc", "device", 10), ("cudaFree", None, 10)], has_steps=True)
+    (host,), (step,) = tables["host_report"], tables["_step_totals"]
+    tables |= {"host_report": [host | {"recoverable_ns": 2e5, "host_ns": 5e5}], "_step_totals": [step | totals]}
+    (row,) = run_rule("allocation", **tables)
+    assert (row["recoverable_ns"], row["saving_low_ns"]) == pytest.approx((saved_ns, 0.35 * saved_ns))
 
 
 def describe_allocations(calls, *, has_steps):
