@@ -62,11 +62,13 @@ def test_a_growing_cache_is_copied(tmp_path):
     assert "fusion" not in findings
 
 
+@pytest.mark.slow  # tests/test_rule_limits.py has its conditions
 def test_the_gradient_of_a_split_tensor_is_no_finding(tmp_path):
     trace = decode(200_000, (ATTENTION_GRADIENT, 200_000))
     assert find(trace, tmp_path).keys().isdisjoint({JOINED, JOINED_BEFORE_ATTENTION})
 
 
+@pytest.mark.slow  # tests/test_rule_limits.py has its conditions
 def test_large_tensors_are_joined(tmp_path):
     finding = find(launch_in_turn((BF16, 100_000), (JOIN, 200_000)), tmp_path)[JOINED]
     assert finding.action.startswith("Allocate the joined tensor once. If it grows")
