@@ -26,6 +26,7 @@ import pytest
 from kept_connections import keep_connections
 from markdown_it import MarkdownIt
 from opening import only_rules, open_trace, planted_path
+from real_traces import SAMPLE_NAMES
 from sweeps import sweep
 from synthetic import Trace
 
@@ -54,7 +55,6 @@ from nsys_insight.page import timeline as timelines
 from nsys_insight.page.queries import ask
 
 REPOSITORY = Path(__file__).parents[1]
-SAMPLES = sorted(path.stem for path in (REPOSITORY / "sample_traces").glob("*.sqlite"))
 HOSTILE = [
     "void evil<script>alert(1)</script>(float *)",
     '" onmouseover="alert(2)" x=\'',
@@ -298,7 +298,7 @@ class TestStill:
         assert still.view.idle_ns == expected_idle_ns
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", SAMPLES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     def test_its_idle_time_is_that_of_step_idle_and_its_step_is_nearest_to_the_median(self, name, open_by_name):
         trace = open_by_name(name)
         still = timelines.draw_still(trace, AUTO)
@@ -325,7 +325,7 @@ class TestStill:
             assert [bar.left for bar in still.draw_bars(track)] == pytest.approx(positions, abs=0.07)
         assert [track.name for track in still.view.tracks] == ["NVTX", "", "calls", "stream 7", "GPU idle"]
 
-    @pytest.mark.parametrize("name", SAMPLES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     def test_all_bars_are_inside_and_have_a_legend(self, name, open_by_name):
         still = timelines.draw_still(open_by_name(name), AUTO)
         for track in still.view.tracks:
@@ -546,7 +546,7 @@ class TestIcicle:
 
 
 class TestPictures:
-    @pytest.mark.parametrize("name", SAMPLES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     @pytest.mark.parametrize(("report", "draw"), [("idle", pictures.draw_idle), ("classify", pictures.draw_budget)])
     def test_a_stack_adds_up_to_the_wall_time(self, name, report, draw, open_by_name):
         (stack,) = draw(open_by_name(name).answer(report))
