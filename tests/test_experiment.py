@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import command_line
 import pytest
-from opening import only_rules
 from schemas import validate
 
 from nsys_insight.bench import measure
@@ -147,9 +146,8 @@ def test_an_interrupted_attempt_is_as_if_it_had_not_started(run, tmp_path):
 
 
 def test_traces_explain_the_change_and_suggest_the_next_one(run, tmp_path):
-    with only_rules("launch-bound", "graph-candidate"):
-        run(*START, "--trace", SAMPLES / "decode_eager.sqlite")
-        result = run("try", "Graph", "--bench", "lean 1.2", "--trace", SAMPLES / "decode_graph_node.sqlite")
+    run(*START, "--trace", SAMPLES / "decode_eager.sqlite")
+    result = run("try", "Graph", "--bench", "lean 1.2", "--trace", SAMPLES / "decode_graph_node.sqlite")
     attempt = tomllib.loads((tmp_path / "experiment" / "1-graph" / "try.toml").read_text())
     assert attempt["trace_diff"][0].startswith("Improved: wall 2.680 ms → 0.602 ms per step (-77.5%)")
     baseline = tomllib.loads((tmp_path / "experiment" / "0-baseline" / "try.toml").read_text())
