@@ -18,10 +18,11 @@ import pytest
 from hypothesis import settings
 from kept_connections import begin_test
 from opening import diagnose_with, evaluate_rules, open_trace, unpack
-from rule_tables import open_rules
+from rule_tables import RULES, open_rules
 from sweeps import selection
 
 from nsys_insight.cli import ending
+from nsys_insight.diagnose.findings import ANY, choose_cure
 from nsys_insight.model import template
 
 if TYPE_CHECKING:
@@ -211,6 +212,17 @@ def run_rule() -> Iterator[Callable[..., list[dict[str, Any]]]]:
     """Give a function that runs a rule's query on tables (`rule_tables.open_rules`)."""
     with open_rules() as run:
         yield run
+
+
+@pytest.fixture
+def cure_of(run_rule: Callable[..., list[dict[str, Any]]]) -> Callable[..., tuple[str, dict[str, Any]]]:
+    """Return a function that runs a rule on tables, and returns the cure of its only finding, and its row."""
+
+    def choose(name: str, **tables: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+        (row,) = run_rule(name, **tables)
+        return choose_cure(RULES[name].cure, ANY, row["cure_case"])[1].strip(), row
+
+    return choose
 
 
 @pytest.fixture

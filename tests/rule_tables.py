@@ -1,4 +1,7 @@
-"""Run a rule's query on tables of given rows, in milliseconds. A table has only the columns that the query reads."""
+"""Run the query of a rule or view on tables of given rows, in milliseconds.
+
+A table has only the columns that the query reads.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from nsys_insight.diagnose.findings import read_finding_rules
-from nsys_insight.model.views import create_macros
+from nsys_insight.model.views import create_macros, definitions
+from nsys_insight.sql.names import scan_names
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -24,9 +28,9 @@ LIMITS = {"high_limit_ns": 1e6, "low_limit_ns": 1e6}
 
 @contextmanager
 def open_rules() -> Iterator[Callable[..., list[dict[str, Any]]]]:
-    """Give a function that runs a rule's query on tables, each a list of rows, and returns its rows.
+    """Give a function that runs the query of a rule or view on tables, each a list of rows, and returns its rows.
 
-    The family of a kernel that has none is that of its name.
+    Macros of the model need not be given. The family of a kernel that has none is that of its name.
     """
     with duckdb.connect() as connection:
         create_macros(connection)
@@ -36,7 +40,7 @@ def open_rules() -> Iterator[Callable[..., list[dict[str, Any]]]]:
             try:
                 for table, rows in {"_step_limits": [LIMITS], **tables}.items():
                     selects = (
-                        f"SELECT {', '.join(f'{literal(cell)} AS {column}' for column, cell in row.items())}"
+                        f"SELECT {', '.join(f'{_write(cell)} AS {column}' for column, cell in row.items())}"
                         for row in rows
                     )
                     query = " UNION ALL BY NAME ".join(selects) or "SELECT NULL AS none LIMIT 0"
@@ -44,9 +48,20 @@ def open_rules() -> Iterator[Callable[..., list[dict[str, Any]]]]:
                 if "_steady_shapes" in tables and "family" not in tables["_steady_shapes"][0]:
                     connection.execute("ALTER TABLE _steady_shapes ADD COLUMN family VARCHAR")
                     connection.execute("UPDATE _steady_shapes SET family = kernel_family(name)")
-                result = connection.sql(RULES[name].statement(waiting_pct=None))
+                query = RULES[name].statement(waiting_pct=None) if name in RULES else definitions()[name].query
+                for view in map(definitions().get, scan_names(query).model_names - tables.keys()):
+                    if view and "parameters" in view.header:
+                        connection.execute(view.create)
+                result = connection.sql(query)
                 return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
             finally:
                 connection.rollback()
 
         yield run
+
+
+def _write(cell: Any) -> str:
+    """Write a value in SQL; `literal` writes a dict as a map."""
+    if isinstance(cell, dict):
+        return "{" + ", ".join(f"{name}: {_write(part)}" for name, part in cell.items()) + "}"
+    return f"[{', '.join(map(_write, cell))}]" if isinstance(cell, list) else literal(cell)

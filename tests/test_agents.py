@@ -200,10 +200,8 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
     other = Path(shutil.copy(CHURN, tmp_path / "other.sqlite"))
     output_file = tmp_path / "x.csv"
     questions = [
-        ("diagnose", {"full": True}),
         ("report", {"name": "top", "params": {"group_by": "family"}, "limit": 2}),
         ("sql", {"query": "SELECT count(*) AS kernels FROM kernels", "trace": "churn.sqlite"}),
-        ("diff", {"before": "churn.sqlite", "after": "churn.sqlite"}),
         ("sql", {"query": f"COPY (FROM kernels) TO '{output_file}'"}),
         ("sql", {"query": f"SELECT * FROM sqlite_scan('{other}', 'StringIds')"}),
         ("sql", {"query": "SELECT * FROM read_text('/etc/passwd')"}),
@@ -212,30 +210,25 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
         ("report", {"name": "top", "params": {"report": "info"}}),
     ]
     texts = [
-        ("brief", {}),
-        ("diagnose", {}),
         ("views", {}),
         ("sql", {"query": "SELECT 1 AS a; CREATE TEMP TABLE t AS FROM gpus; SELECT count(*) AS b FROM t"}),
     ]
-    tools, (brief, short_diagnosis, views, two_results, *answers) = ask(folder, texts + questions, cache)
-    answers, refused_answers = answers[:4], answers[4:]
+    tools, (views, two_results, *answers) = ask(folder, texts + questions, cache)
+    answers, refused_answers = answers[:2], answers[2:]
     assert [tool.name for tool in tools] == ["brief", "diagnose", "report", "sql", "views", "diff"]
-    for answer, max_chars in ((brief, 2_000), (short_diagnosis, 3_000), (views, 3_000)):
-        assert 1_000 < len(answer.content[0].text) <= max_chars
+    assert 1_000 < len(views.content[0].text) <= 3_000
     assert [(result["query"], result["rows"]) for result in two_results.structured_content["answers"]] == [
         ("1 of 2: SELECT 1 AS a", [[1]]),
         ("2 of 2: SELECT count(*) AS b FROM t", [[1]]),
     ]
     schemas = {tool.name: tool.output_schema for tool in tools}
     assert {name for name, schema in schemas.items() if schema} == {"diagnose", "report", "sql", "diff"}
-    diagnosis, top, sql, diff = (answer.structured_content["answers"][0] for answer in answers)
+    top, sql = (answer.structured_content["answers"][0] for answer in answers)
     for (name, _), answer in zip(questions, answers, strict=False):
         jsonschema.validate(answer.structured_content, schemas[name])
-    assert diagnosis["summary"]["verdict"] == read_headline_of(churn_trace).verdict
     assert top["row_count"] == churn_trace.answer("top", group_by="family").row_count
     assert len(top["rows"]) == 2
     assert sql["rows"] == [[churn_trace.query("FROM kernels").row_count]]
-    assert diff["rows"][0][diff["columns"].index("verdict")] == "indistinguishable"
     for answer in refused_answers:
         assert answer.is_error
         error = json.loads(answer.content[0].text)["error"]
@@ -264,21 +257,56 @@ def tools(tmp_path):
         yield Tools(Traces([tmp_path]), trace_pool)
 
 
+@pytest.fixture
+def sample_tools():
+    """The tools of a server on the samples, whose answers tests share."""
+    pytest.importorskip("mcp")
+    from nsys_insight.cli.mcp_server import Tools
+    from nsys_insight.cli.trace_pool import TracePool
+
+    with keep_connections(), TracePool(None) as trace_pool:
+        yield Tools(Traces([CHURN.parent]), trace_pool)
+
+
+def test_diagnoses_and_differences_are_short_and_fit_their_schemas(sample_tools):
+    from nsys_insight.cli.mcp_server import make_server
+
+    server = make_server(sample_tools)
+    trace = {"trace": "decode_eager"}
+
+    async def ask_tools():
+        schemas = {tool.name: tool.output_schema for tool in await server.list_tools()}
+        questions = [("brief", trace), ("diagnose", trace), ("diagnose", {"full": True, **trace})]
+        questions.append(("diff", {"before": "decode_eager", "after": "decode_eager"}))
+        return schemas, [await server.call_tool(*question) for question in questions]
+
+    schemas, (brief, short_diagnosis, full_diagnosis, diff) = asyncio.run(ask_tools())
+    for answer, max_chars in ((brief, 2_000), (short_diagnosis, 3_000)):
+        assert 1_000 < len(answer.content[0].text) <= max_chars
+    jsonschema.validate(full_diagnosis.structured_content, schemas["diagnose"])
+    jsonschema.validate(diff.structured_content, schemas["diff"])
+    with open_trace(CHURN.with_stem("decode_eager")) as opened_trace:
+        verdict = read_headline_of(opened_trace).verdict
+    assert full_diagnosis.structured_content["answers"][0]["summary"]["verdict"] == verdict
+    (difference,) = diff.structured_content["answers"]
+    assert difference["rows"][0][difference["columns"].index("verdict")] == "indistinguishable"
+
+
 def count_characters(result):
     return len(result.content[0].text) + len(json.dumps(result.structured_content))
 
 
-def test_answers_and_the_list_of_tools_are_short(tools):
+def test_answers_and_the_list_of_tools_are_short(sample_tools):
     from nsys_insight.cli.mcp_server import make_server
 
-    schemas = asyncio.run(make_server(tools).list_tools())
+    schemas = asyncio.run(make_server(sample_tools).list_tools())
     assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in schemas) < 8_000  # from 14,620
     # Half of what the text alone was.
     for name, limit in (("top", 9_170), ("gaps", 13_990), ("fusion", 8_460)):
-        result = tools.report(name, "decode_eager")
+        result = sample_tools.report(name, "decode_eager")
         assert 1_000 < count_characters(result) < limit
         assert len(result.structured_content["answers"][0]["rows"]) <= 20
-    full_table = tools.report("top", "decode_eager", full=True).structured_content["answers"][0]
+    full_table = sample_tools.report("top", "decode_eager", full=True).structured_content["answers"][0]
     assert any("void at::native" in cell for row in full_table["rows"] for cell in row if type(cell) is str)
     assert "p99_ns" in full_table["columns"]
 
@@ -325,20 +353,16 @@ def test_arguments_that_cannot_be_are_one_sentence_with_a_hint(tools, arguments,
     assert error["hint"].startswith(hint)
 
 
-def test_texts_are_in_the_terms_of_the_tools():
-    pytest.importorskip("mcp")
+def test_texts_are_in_the_terms_of_the_tools(sample_tools):
     from nsys_insight.cli.mcp_answers import name_arguments
-    from nsys_insight.cli.mcp_server import Tools
-    from nsys_insight.cli.trace_pool import TracePool
     from nsys_insight.ingest.scope import Scope
 
     own_flags = {param.flag for pack in built_in_packs().values() for param in pack.params.values()}
     own_flags |= {f"--{name.removesuffix('_ns')}" for name in vars(Scope())}
-    with keep_connections(), TracePool(60) as trace_pool:
-        tools = Tools(Traces([CHURN.parent]), trace_pool)
-        results = [tools.report(name, "decode_eager") for name in ("gaps", "per-token", "host", "launches", "top")]
-        text = "".join(result.content[0].text + str(result.structured_content) for result in results)
-        text += tools.brief("decode_eager") + tools.diagnose("decode_eager").content[0].text
+    reports = ("gaps", "per-token", "host", "launches", "top")
+    results = [sample_tools.report(name, "decode_eager") for name in reports]
+    text = "".join(result.content[0].text + str(result.structured_content) for result in results)
+    text += sample_tools.brief("decode_eager") + sample_tools.diagnose("decode_eager").content[0].text
     assert own_flags.isdisjoint(re.findall(r"--[a-z-]+", text))
     assert not re.search(r"nsys-insight (top|gaps|idle|host|sql|diff)", text)
     command = "nsys profile --trace cuda --nvtx-capture x; nsys-insight gaps --min-gap 5us --nvtx 'a'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from statistics import fmean
 
-from opening import open_trace
+from opening import diagnose_with, open_trace
 from test_losses import find_losses, make_trace_without_gpu_work
 
 import nsys_insight
@@ -37,14 +37,14 @@ def test_a_program_that_ends_by_exit_gets_the_call_that_flushes(capture):
     path = capture("ended_by_exit")
     assert read(path, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME") == [(1,)]
     with nsys_insight.open(path, use_cache=False) as trace:
-        assert "or calls cudaProfilerStop before _exit" in trace.diagnose().text(None)
+        assert "or calls cudaProfilerStop before _exit" in diagnose_with(trace, "capture-problem").text(None)
         (check,) = trace.check_files()
     assert check.status == "equal"
 
 
 def test_a_forked_worker_without_a_call_gets_it_too(capture):
     with open_trace(capture("forked_worker")) as trace:
-        text = " ".join(trace.diagnose().text(None).split())
+        text = " ".join(diagnose_with(trace, "capture-problem").text(None).split())
     assert "--trace-fork-before-exec=true, for child processes, and cudaProfilerStop before they end by _exit" in text
     assert "call cudaProfilerStop in them before they end; or let Python spawn them" in text
 

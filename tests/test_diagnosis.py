@@ -369,13 +369,18 @@ SILENT = {
 }
 
 
-# What must hold of every diagnosis is tested on these with all rules.
-_DIAGNOSED = (*SAMPLES, planted.launch_bound, late_rank, slow_launches)
+# What must hold of every diagnosis is tested on these, by default on some of them with all rules.
+_DIAGNOSED = ("churn", "decode_eager", "decode_graph_whole", planted.launch_bound, late_rank, slow_launches)
+_WITH_ALL_RULES = ("churn", "decode_eager", slow_launches, healthy_run)
 every_case = pytest.mark.parametrize(
     "case",
     [
         *_DIAGNOSED,
-        *sweep(case for case in dict.fromkeys(["decode_fresh", *(FIRES | AILING).values()]) if case not in _DIAGNOSED),
+        *sweep(
+            case
+            for case in dict.fromkeys(["decode_fresh", *SAMPLES, *(FIRES | AILING).values()])
+            if case not in _DIAGNOSED
+        ),
     ],
 )
 
@@ -404,7 +409,13 @@ def open_once(tmp_path_factory):
 @pytest.fixture(scope="module")
 def rules_by_case():
     """Return the rules that tests ask about, by planted trace or sample."""
-    rules = {slightly_late_rank: ["one-block", "late-rank"], alternating_late_ranks: ["exposed-communication"]}
+    rules = {
+        slightly_late_rank: ["one-block", "late-rank"],
+        alternating_late_ranks: ["exposed-communication"],
+        late_rank: ["exposed-communication", "launch-bound", "cpu-work"],
+        "decode_graph_node": [*CELLS, "profiler-overhead"],
+        "decode_graph_whole": [*CELLS, "hot-kernels"],
+    }
     for name, case in FIRES.items():
         for tested_case in (case, *SILENT[name]):
             rules.setdefault(tested_case, []).append(name)
@@ -412,25 +423,20 @@ def rules_by_case():
 
 
 @pytest.fixture(scope="module")
-def diagnose(open_once):
-    """Give a function that diagnoses a planted trace or a sample once."""
-    return cache(lambda case: open_once(case).diagnose())
-
-
-@pytest.fixture(scope="module")
-def diagnose_tested(open_once, diagnose, rules_by_case):
-    """Give a function that diagnoses a planted trace once, with the rules that tests ask about, or with all."""
+def diagnose(open_once, rules_by_case, pytestconfig):
+    """Give a function that diagnoses a trace once: with all rules, or with those that tests ask about."""
+    has_all = pytestconfig.getoption("--all")
 
     def diagnose_case(case):
-        if case in (*_DIAGNOSED, healthy_run):
-            return diagnose(case)
+        if has_all or case in _WITH_ALL_RULES:
+            return open_once(case).diagnose()
         return diagnose_with(open_once(case), *rules_by_case.get(case, ()))
 
     return cache(diagnose_case)
 
 
 @pytest.fixture(scope="module")
-def evaluate(open_once, diagnose_tested, rules_by_case):
+def evaluate(open_once, diagnose, rules_by_case):
     """Give a function that evaluates the rules that tests ask about on a planted trace or a sample, once.
 
     A trace that is diagnosed anyway has the findings of its diagnosis.
@@ -440,7 +446,7 @@ def evaluate(open_once, diagnose_tested, rules_by_case):
     @cache
     def evaluate_case(case):
         if case in diagnosed:
-            return findings_by_name(diagnose_tested(case))
+            return findings_by_name(diagnose(case))
         return evaluate_rules(open_once(case), rules_by_case[case])
 
     return evaluate_case
@@ -557,10 +563,10 @@ CELLS = {
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, diagnose, evaluate, open_once):
+def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, evaluate, open_once):
     report, row_values, column = CELLS[name]
     for case in (FIRES[name], *SAMPLES):
-        finding = (evaluate(case) if case is FIRES[name] else findings_by_name(diagnose(case))).get(name)
+        finding = evaluate(case).get(name)
         if finding is not None:
             assert finding.report == report
             number = finding.wall_pct if column == "wall_pct" else finding.profiled_ns
@@ -622,11 +628,11 @@ def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(evaluate):
     assert finding.evidence.startswith(f"{finding.place}: grid 4x1x1 on 132 SMs")
 
 
-def test_what_the_profiler_need_not_record_is_what_it_recorded(evaluate, diagnose):
+def test_what_the_profiler_need_not_record_is_what_it_recorded(evaluate):
     # The buffers of this trace have no graphs, backtraces or operating system calls.
     action = evaluate(planted.profiled)["profiler-overhead"].action
     assert action == "Take the wall time from a run without the profiler."
-    action = findings_by_name(diagnose("decode_graph_node"))["profiler-overhead"].action
+    action = evaluate("decode_graph_node")["profiler-overhead"].action
     assert action.endswith("or capture less: --cuda-graph-trace=graph.")
 
 
@@ -662,8 +668,8 @@ def test_the_diagnosed_rank_is_the_one_that_the_others_wait_for(diagnose):
     assert diagnosis.answer().summary["run"]["rank"] == 1
 
 
-def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(diagnose_tested):
-    diagnosis = diagnose_tested(alternating_late_ranks)
+def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(diagnose):
+    diagnosis = diagnose(alternating_late_ranks)
     assert diagnosis.verdict == "waiting for other ranks"
     exposed = findings_by_name(diagnosis)["exposed-communication"]
     assert exposed.recoverable_ns < 0.2 * diagnosis.wall_ns
@@ -696,8 +702,9 @@ def server(*, pauses=20, pause=50_000_000, think=20_000):
     return run_steps(body, steps=60)
 
 
-def test_a_small_delay_of_a_rank_comes_after_larger_problems(diagnose_tested):
-    findings = diagnose_tested(slightly_late_rank).findings
+@pytest.mark.slow
+def test_a_small_delay_of_a_rank_comes_after_larger_problems(diagnose):
+    findings = diagnose(slightly_late_rank).findings
     severities = [SEVERITIES.index(finding.severity) for finding in findings]
     assert severities == sorted(severities)
     assert (findings[0].name, findings[-1].name) == ("one-block", "late-rank")
@@ -716,22 +723,22 @@ def test_cpu_work_of_each_step_is_no_symptom_of_outliers(open_once):
     assert "cpu-work" in {finding.name for finding in findings}
 
 
-def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose_tested):
-    findings = findings_by_name(diagnose_tested(late_start))
+def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose):
+    findings = findings_by_name(diagnose(late_start))
     for name in ("idle-at-start", "outside-steps"):
         assert (findings[name].recoverable_ns, findings[name].share_of) == (None, "trace")
         assert findings[name].wall_pct == pytest.approx(100 * 50 / 53.3, abs=1)
 
 
-def test_the_headline_says_what_most_of_the_trace_is_if_the_steps_are_a_small_part(diagnose_tested):
-    outside = diagnose_tested(late_start).steps["outside"]
+def test_the_headline_says_what_most_of_the_trace_is_if_the_steps_are_a_small_part(diagnose):
+    outside = diagnose(late_start).steps["outside"]
     assert [(idle["host"], idle["gaps"]) for idle in outside["longest_idle"]] == [("cudaFree", 1)]
     assert outside["longest_idle"][0]["idle_ns"] == pytest.approx(50_000_000, rel=1e-3)
-    text = diagnose_tested(late_start).text(None)
+    text = diagnose(late_start).text(None)
     assert re.search(
         r"Only \d\.\d% of the trace is in steady steps; outside them, .* and idle for 50 ms \(mostly cudaFree\)", text
     )
-    text = diagnose_tested(read_in_the_middle).text(None)
+    text = diagnose(read_in_the_middle).text(None)
     assert re.search(r"outside them, the GPU is busy for .* of .*, and idle for 35 ms \(mostly read\)\.", text)
 
 
@@ -747,19 +754,19 @@ def two_benchmarks(*, second=8):
     return run_steps(body, steps=14 + second, sync=False)
 
 
-def test_the_headline_names_the_other_loops_of_the_program(diagnose_tested):
-    text = diagnose_tested(two_benchmarks).text(None)
+def test_the_headline_names_the_other_loops_of_the_program(diagnose):
+    text = diagnose(two_benchmarks).text(None)
     # 14 iterations of two kernels of 0.8 ms, and 8 of three of 1 ms.
     kernel_ns = 14 * 1_600_000 + 8 * 3_000_000
     assert re.search(
         rf"Loop 1, 14 iterations of 1\.6\d ms each, holds {100 * 14 * 1_600_000 / kernel_ns:.0f}\.\d%", text
     )
-    assert diagnose_tested(late_start).steps.get("other_loops") in (None, [])
-    assert diagnose_tested(healthy_run).steps.get("other_loops") in (None, [])
+    assert diagnose(late_start).steps.get("other_loops") in (None, [])
+    assert diagnose(healthy_run).steps.get("other_loops") in (None, [])
 
 
-def test_another_loop_is_named_next_to_steps_of_half_of_the_trace(diagnose_tested):
-    text = diagnose_tested(partial(two_benchmarks, second=20)).text(None)
+def test_another_loop_is_named_next_to_steps_of_half_of_the_trace(diagnose):
+    text = diagnose(partial(two_benchmarks, second=20)).text(None)
     assert re.search(r"\. Loop 1, 14 iterations of 1\.6\d ms each, holds 27\.\d% of the GPU time \(see loops\)", text)
     assert "Only" not in text
 
@@ -774,8 +781,8 @@ def test_the_headline_is_silent_about_the_rest_if_the_steps_are_most_of_the_trac
     "make",
     [planted.launch_bound, healthy_run, graphs_without_kernels, *sweep([planted.sync_bound, planted.allocating])],
 )
-def test_busy_and_idle_are_those_of_the_steps_that_were_planted(make, diagnose_tested):
-    diagnosis = diagnose_tested(make)
+def test_busy_and_idle_are_those_of_the_steps_that_were_planted(make, diagnose):
+    diagnosis = diagnose(make)
     steady_steps = [step for step in make().steps if step.phase == "steady"][: diagnosis.steps["steady_count"]]
     assert diagnosis.wall_ns == pytest.approx(sum(step.wall_ns for step in steady_steps) / len(steady_steps), rel=1e-6)
     busy_pct = 100 * sum(step.busy_ns for step in steady_steps) / sum(step.wall_ns for step in steady_steps)
@@ -795,8 +802,8 @@ def efficient_run():
     return run_steps(body, sync=False)
 
 
-def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(diagnose):
-    diagnosis = diagnose(efficient_run)
+def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(open_once):
+    diagnosis = open_once(efficient_run).diagnose()
     assert (diagnosis.status, diagnosis.verdict) == ("healthy", "GPU-bound")
     assert re.search(
         r"Healthy: the GPU is busy (9\d\.\d|100\.0)% of (the wall time|a step), .* \d+\.\d% of their time",
@@ -832,8 +839,8 @@ def short_and_unknown_kernels():
     return run_steps(body, sync=False)
 
 
-def test_the_time_that_something_could_replace_is_not_called_unknown(diagnose_tested):
-    diagnosis = diagnose_tested(short_and_unknown_kernels)
+def test_the_time_that_something_could_replace_is_not_called_unknown(diagnose):
+    diagnosis = diagnose(short_and_unknown_kernels)
     assert diagnosis.status == "unjudged"
     assert diagnosis.replaceable_pct == pytest.approx(25, abs=1)
     assert diagnosis.unknown_pct == pytest.approx(75, abs=1)
@@ -857,23 +864,23 @@ def launched_one_by_one_with_a_late_kernel():
     return planted.planted(trace, loop)
 
 
-def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose_tested):
-    diagnosis = diagnose_tested(launched_one_by_one_with_a_late_kernel)
+def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose):
+    diagnosis = diagnose(launched_one_by_one_with_a_late_kernel)
     assert (diagnosis.status, diagnosis.verdict) == ("findings", "GPU-bound")
     assert "Healthy" not in diagnosis.text(500)
     assert re.search(r"% of a step, but the CPU does not launch ahead: [0-9]% of the operations", diagnosis.text(500))
 
 
-def test_time_in_other_calls_is_not_outside_of_calls(diagnose_tested):
+def test_time_in_other_calls_is_not_outside_of_calls(diagnose):
     # The host sets the parameters of graph nodes: 20 calls of 10 µs.
-    text = diagnose_tested(graph_updates).text(None)
+    text = diagnose(graph_updates).text(None)
     assert "trace.sqlite: host-bound" in text
     assert "it mostly does something other than launching" in text
     assert "outside CUDA calls" not in text
 
 
-def test_graphs_without_their_kernels_are_not_healthy(diagnose, diagnose_tested):
-    diagnosis = diagnose_tested(graphs_without_kernels)
+def test_graphs_without_their_kernels_are_not_healthy(diagnose):
+    diagnosis = diagnose(graphs_without_kernels)
     assert diagnosis.status == "unseen"
     assert "Healthy" not in diagnosis.text()
     assert "--cuda-graph-trace=node" in diagnosis.text(500)
@@ -881,7 +888,8 @@ def test_graphs_without_their_kernels_are_not_healthy(diagnose, diagnose_tested)
 
 
 def test_a_run_with_a_bottleneck_is_not_healthy(diagnose):
-    assert all(diagnose(case).status == "findings" for case in (planted.launch_bound, *SAMPLES))
+    cases = (case for case in _DIAGNOSED if case != late_rank)
+    assert all(diagnose(case).status == "findings" for case in cases)
 
 
 @pytest.mark.slow
@@ -1027,7 +1035,7 @@ def test_the_text_fits_the_width_of_the_screen(case, diagnose):
 
 
 def test_the_text_fits_the_height_of_the_screen(diagnose):
-    for case in SAMPLES:
+    for case in ("churn", "decode_eager", "decode_graph_whole"):
         diagnosis = diagnose(case)
         findings_text = diagnosis.text(80).partition("\nDetails")[0]
         # A first finding with all that it explains.

@@ -16,6 +16,7 @@ from pathlib import Path
 import command_line
 import pytest
 from command_line import PROCESS
+from opening import only_rules
 from sweeps import sweep
 
 LONG = "SELECT levenshtein(repeat('a', 300000), repeat('b', 299999)) AS d"
@@ -94,7 +95,7 @@ class TestLongQueries:
 class TestStreams:
     @pytest.mark.parametrize("arguments", [["top"], ["top", "--format", "csv"], ["diagnose"]])
     def test_the_disk_is_full(self, trace, arguments):
-        with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
+        with only_rules("launch-bound"), open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
             process = run(arguments[0], trace, *arguments[1:], stdout=full)
         assert process.returncode == 1
         assert "the answer cannot be written" in process.stderr
@@ -172,7 +173,8 @@ class TestFlags:
 
     @pytest.mark.parametrize("columns", ["1", *sweep(["4"])])
     def test_narrow_terminals(self, trace, columns):
-        assert run("diagnose", trace, env={"COLUMNS": columns}).returncode == 0
+        with only_rules("launch-bound", "graph-candidate"):
+            assert run("diagnose", trace, env={"COLUMNS": columns}).returncode == 0
 
 
 def test_duckdb_s_own_progress_bar_is_off():

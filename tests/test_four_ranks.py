@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from opening import unpack
+from sweeps import sweep
 
 import nsys_insight
 from tests.conftest import REPOSITORY
@@ -30,7 +31,7 @@ def read_lateness(trace):
     }
 
 
-@pytest.mark.parametrize(("run", "delay_ms"), [("ddp_late", 16.20 - 7.38), ("fsdp_late", 36.41 - 28.99)])
+@pytest.mark.parametrize(("run", "delay_ms"), [("ddp_late", 16.20 - 7.38), *sweep([("fsdp_late", 36.41 - 28.99)])])
 def test_a_late_rank_is_named_with_its_steps_and_place(run, delay_ms):
     with open_run(run, 0, 2) as trace:
         lateness = read_lateness(trace)

@@ -43,7 +43,7 @@ def test_costs_in_planted_loops_equal_a_plain_loop(name):
 
 
 @pytest.mark.slow
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_costs_in_any_trace_equal_a_plain_loop(trace, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")

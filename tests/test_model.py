@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opening import open_trace
+from real_traces import SAMPLE_NAMES
 from strategies import traces
 from synthetic import Trace
 from synthetic_schema import ENUMS
@@ -54,7 +55,7 @@ class TestLaunches:
             (2, 2, "b", 2_000, 70),
         ]
 
-    @pytest.mark.parametrize("name", sorted(path.stem for path in SAMPLES.glob("*.sqlite")))
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     def test_each_kernel_occurs_once_with_its_own_call(self, name):
         path = SAMPLES / f"{name}.sqlite"
         expected = [

@@ -8,6 +8,7 @@ import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
 from opening import evaluate_rules, open_trace
 from rule_tables import STEP
+from sweeps import sweep
 from synthetic import Trace
 
 from nsys_insight.model.views import create_macros
@@ -61,11 +62,13 @@ def test_a_growing_cache_is_copied(tmp_path):
     assert "fusion" not in findings
 
 
+@pytest.mark.slow  # tests/test_rule_limits.py has its conditions
 def test_the_gradient_of_a_split_tensor_is_no_finding(tmp_path):
     trace = decode(200_000, (ATTENTION_GRADIENT, 200_000))
     assert find(trace, tmp_path).keys().isdisjoint({JOINED, JOINED_BEFORE_ATTENTION})
 
 
+@pytest.mark.slow  # tests/test_rule_limits.py has its conditions
 def test_large_tensors_are_joined(tmp_path):
     finding = find(launch_in_turn((BF16, 100_000), (JOIN, 200_000)), tmp_path)[JOINED]
     assert finding.action.startswith("Allocate the joined tensor once. If it grows")
@@ -139,6 +142,7 @@ def test_layers_are_computed_again_for_their_gradients(tmp_path):
     ailments.check_finding(finding)
 
 
+@pytest.mark.slow
 def test_half_of_the_layers_are_computed_again(tmp_path):
     finding = find(train(recomputed=3), tmp_path, "recomputation")["recomputation"]
     assert finding.recoverable_ns == pytest.approx(3 * 410_000, rel=0.01)
@@ -147,7 +151,7 @@ def test_half_of_the_layers_are_computed_again(tmp_path):
 @pytest.mark.parametrize(
     "program",
     [
-        {},
+        *sweep([{}]),
         {"evaluations": 2, "rounds": 2},
         # Which thread launches the backward pass is what tells the two apart.
         {"recomputed": 6, "backward_thread": False},

@@ -11,10 +11,10 @@ import oracle
 import pytest
 from command_line import run
 from opening import open_trace
+from real_traces import SAMPLE_NAMES
 from synthetic import Trace
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
-NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 
 
 def ask(path, **scope):
@@ -34,7 +34,7 @@ def details(rows):
     return {metric: detail for metric, _, detail in rows}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
 def test_counts_equal_the_rows_of_the_file(name):
     tables = oracle.read(SAMPLES / f"{name}.sqlite")
     answer, counts, coverage = ask(SAMPLES / f"{name}.sqlite"), oracle.counts(tables), oracle.launch_coverage(tables)
@@ -52,7 +52,7 @@ def test_counts_equal_the_rows_of_the_file(name):
     assert details(answer["events"])["kernels"].endswith(ending)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
 def test_times_equal_plain_loops(name):
     tables = oracle.read(SAMPLES / f"{name}.sqlite")
     answer, (first, last) = ask(SAMPLES / f"{name}.sqlite"), oracle.wall(tables)

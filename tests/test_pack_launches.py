@@ -10,11 +10,11 @@ import printed as nsys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace
+from real_traces import SAMPLE_NAMES
 from strategies import traces
 from synthetic import Trace
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
-NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 CALL_COLUMNS = ("api_total_ns", "api_avg_ns", "api_med_ns", "queued_count", "total_avg_ns", "api_kernel_ratio")
 
 
@@ -86,7 +86,7 @@ def test_equals_what_nsys_stats_prints_for_kernels_with_a_call_of_their_own(trac
         assert nsys.equals_printed(own_row["queue_max_ns"], row["QMax (ns)"])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
 def test_equals_plain_loops(name):
     path = SAMPLES / f"{name}.sqlite"
     assert_equal(ask(path)[0], calculate_expected(oracle.read(path)))

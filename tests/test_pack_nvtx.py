@@ -13,7 +13,7 @@ import oracle
 import pytest
 from command_line import PROCESS, run
 from hypothesis import HealthCheck, given, settings
-from opening import open_trace
+from opening import diagnose_with, open_trace
 from strategies import traces
 from synthetic import Trace
 
@@ -530,7 +530,7 @@ class TestDeepNesting:
 def test_a_trace_with_nvtx_gets_no_advice_to_trace_it(sample):
     with open_trace(sample("churn")) as trace:
         answer = trace.answer("nvtx")
-        remedies = {question.subject: question.remedy for question in trace.diagnose().unassessed}
+        remedies = {question.subject: question.remedy for question in diagnose_with(trace).unassessed}
     assert (answer.row_count, "NVTX was traced, so mark ranges in the program" in answer.empty) == (0, True)
     assert "-t cuda,nvtx" not in answer.empty
     assert remedies["place in the program"] == "mark ranges around the program's steps"

@@ -72,7 +72,7 @@ def test_equals_plain_loops(path):
 
 
 @pytest.mark.slow
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):
     assert_equals_loops(trace.write(tmp_path / "trace.sqlite"))

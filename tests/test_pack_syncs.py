@@ -116,7 +116,7 @@ def test_a_copy_into_pageable_memory_and_its_wait_are_one_place(sample):
 
 
 @pytest.mark.slow
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_sync_points_of_any_trace_equal_plain_loops_and_no_idle_time_is_counted_twice(trace, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")

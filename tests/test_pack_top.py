@@ -8,12 +8,12 @@ from pathlib import Path
 import oracle
 import pytest
 from opening import open_trace
+from real_traces import SAMPLE_NAMES
 from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
 NSYS_FOLDER = REPOSITORY / "tests" / "data" / "nsys_stats"
-NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 # The names of a statistic in the oracle and in the report.
 COLUMNS = {"count": "calls", "total": "total_ns", "avg": "avg_ns", "median": "med_ns", "min": "min_ns", "max": "max_ns"}
 COLUMNS |= {"stddev": "stddev_ns", "p95": "p95_ns", "p99": "p99_ns"}
@@ -24,7 +24,7 @@ def top(path, **params):
         return {row["name"]: row for row in trace.top(**params).to_dicts()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
 def test_equals_what_nsys_stats_prints(name):
     answer = top(SAMPLES / f"{name}.sqlite")
     with (NSYS_FOLDER / f"{name}.cuda_gpu_kern_sum.csv").open(newline="") as file:
@@ -46,7 +46,7 @@ def test_equals_what_nsys_stats_prints(name):
 @pytest.mark.parametrize(
     ("group_by", "column"), [("full", "demangledName"), ("short", "shortName"), ("mangled", "mangledName")]
 )
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
 def test_equals_plain_loops_for_every_kind_of_name(name, group_by, column):
     tables = oracle.read(SAMPLES / f"{name}.sqlite")
     expected = oracle.kernel_totals(tables, column)

@@ -71,31 +71,20 @@ def test_a_thread_whose_calls_stop_before_the_others_is_named(tmp_path):
 # Calls that fail ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("later_launches", "is_survived"), [(20, True), (2, False)])
-def test_failed_allocations_that_the_program_survives_are_not_the_first_finding(tmp_path, later_launches, is_survived):
+def test_failed_allocations_that_the_program_survives_are_not_the_first_finding(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
     for number in range(10):
         host.launch(f"start{number}(float *)", runs=MS).idle(5 * MS)
     host.call("cuMemAlloc_v2", returns=2).call("cuMemAlloc_v2", returns=2).call("cuMemAlloc_v2")
-    for number in range(later_launches):
+    for number in range(20):
         host.launch(f"later{number}(float *)", runs=MS).idle(5 * MS)
     diagnosis, text = diagnose(trace, tmp_path, "failed-calls", "cpu-work")
     failed = find(diagnosis, "NSI903")
-    assert failed.severity == ("warning" if is_survived else "critical")
-    assert (diagnosis.findings[0].code != "NSI903") == is_survived
-    assert (f"{later_launches} launch calls succeeded: the program went on" in text) == is_survived
-    assert ("Fix this first" in failed.action) != is_survived
-
-
-def test_other_failures_stay_first_although_launches_follow(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.call("cudaMemcpy_v3020", returns=1)
-    for number in range(30):
-        host.launch(f"later{number}(float *)", runs=MS).idle(5 * MS)
-    diagnosis, _ = diagnose(trace, tmp_path, "failed-calls", "cpu-work")
-    assert (diagnosis.findings[0].code, diagnosis.findings[0].severity) == ("NSI903", "critical")
+    assert failed.severity == "warning"
+    assert diagnosis.findings[0].code != "NSI903"
+    assert "20 launch calls succeeded: the program went on" in text
+    assert "Fix this first" not in failed.action
 
 
 def test_rows_lost_with_a_failed_kernel_are_not_cured_by_another_nsys(tmp_path):
@@ -114,14 +103,13 @@ def test_rows_lost_with_a_failed_kernel_are_not_cured_by_another_nsys(tmp_path):
 
 
 def make_exchange(message_ns):
-    """Make iterations of a message or other work of this length, then a kernel with two waits."""
+    """Make iterations of a message of this length, then a kernel with two waits."""
     trace = Trace().gpu()
     host = trace.thread()
     for _ in range(12):
         start = host.now
-        host.idle(abs(message_ns))
-        if message_ns > 0:
-            trace.row("MPI_OTHER_EVENTS", start=start, end=host.now, globalTid=host.global_tid, textId="MPI_Recv")
+        host.idle(message_ns)
+        trace.row("MPI_OTHER_EVENTS", start=start, end=host.now, globalTid=host.global_tid, textId="MPI_Recv")
         host.launch("work(float *)", runs=5 * US).sync("stream").sync("stream")
     return trace
 
@@ -132,30 +120,6 @@ def test_waits_do_not_cost_the_time_of_messages(tmp_path):
     assert "in MPI calls, most in MPI_Recv" in diagnosis.findings[0].evidence
     waits = find(diagnosis, "NSI212")
     assert waits is None or waits.recoverable_ns < 50 * US
-
-
-def test_waits_cost_the_time_of_other_work_as_before(tmp_path):
-    diagnosis, _ = diagnose(make_exchange(-20 * US), tmp_path, "cpu-work", "sync-each-launch")
-    assert diagnosis.findings[0].code == "NSI212"
-    assert find(diagnosis, "NSI105") is None or diagnosis.findings[0].also
-
-
-def test_stalls_count_on_the_gpu_of_the_steps_up_to_their_end(tmp_path):
-    """Another process stalls its GPU for longer, and the end of the program is a stall that begins in the last step."""
-    trace = Trace()
-    for number in range(2):
-        trace.gpu(number)
-    host = trace.thread(gpus=(0,))
-    for _ in range(12):
-        host.copy("H2D", 1 << 10, runs=2 * US).launch("work(float *)", runs=50 * US).sync("device").idle(150 * US)
-    host.idle(60 * MS).copy("D2H", 1 << 10, runs=2 * US)
-    other = trace.thread(pid=200, gpus=(1,))
-    for _ in range(3):
-        other.copy("H2D", 1 << 10, runs=2 * US).idle(900 * US)
-    diagnosis, _ = diagnose(trace, tmp_path, "stall-place")
-    assert diagnosis.unit == "step"
-    stall = find(diagnosis, "NSI106")
-    assert stall.profiled_ns <= diagnosis.wall_ns
 
 
 # Start-up -------------------------------------------------------------------------------------------------------------
@@ -173,18 +137,6 @@ def make_start(first_call, *stacks):
     return trace
 
 
-def test_ptx_that_the_driver_compiles_at_the_start_is_named(tmp_path):
-    compiler, driver = (
-        ("compile", "/lib/libnvidia-ptxjitcompiler.so.450.156.00"),
-        ("0x7f00", "/lib/libcuda.so.450.156.00"),
-    )
-    compiling = make_start("cudaMalloc_v3020", (compiler,), (driver,))
-    assert "nvcc -arch=native" in evaluate(compiling, tmp_path, "NSI603").action
-    (tmp_path / "other").mkdir()
-    other = make_start("cudaMalloc_v3020", (driver,))
-    assert "creation of the context" in evaluate(other, tmp_path / "other", "NSI603").action
-
-
 def test_functions_of_the_static_runtime_are_one(tmp_path):
     stacks = [
         [(f"libcudart_static_{digit * 40}", "/home/app"), (f"libcudart_static_{digit * 39}f", "/home/app")]
@@ -193,29 +145,6 @@ def test_functions_of_the_static_runtime_are_one(tmp_path):
     evidence = evaluate(make_start("cudaMalloc_v3020", *stacks), tmp_path, "NSI603").evidence
     assert "100.0% in the CUDA runtime (app)" in evidence
     assert "libcudart_static" not in evidence
-
-
-def test_the_call_of_the_first_operation_is_not_to_be_made_later(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.call("cuMemAlloc_v2")
-    host.copy("H2D", 1 << 20, api=100 * MS, runs=MS, api_name="cuMemcpyHtoD_v2")
-    host.launch("work(float *)", runs=MS).sync("device")
-    action = evaluate(trace, tmp_path, "NSI603").action
-    assert "the call of the first operation" in action
-    assert "make the others later" not in action
-
-
-@pytest.mark.parametrize(("free_ns", "is_setup"), [(400 * MS, True), (40 * MS, False)])
-def test_a_free_that_starts_a_library_needs_no_allocation_ahead(tmp_path, free_ns, is_setup):
-    trace = Trace().gpu()
-    host = trace.thread()
-    for number in range(3):
-        host.launch(f"first{number}(float *)", runs=MS).sync("device")
-        host.call("cudaFree_v3020", takes=free_ns)
-    host.launch("last(float *)", runs=MS).sync("device")
-    action = evaluate(trace, tmp_path, "NSI301").action
-    assert ("set themselves up" in action, "Allocate ahead" in action) == (is_setup, not is_setup)
 
 
 def test_a_few_late_launches_are_not_slow(tmp_path):

@@ -381,6 +381,7 @@ class TestGroups:
         other_groups = "4 groups of 2 ranks do the same side by side: ranks 0, 4; ranks 1, 5; ranks 2, 6; 1 more"
         assert {groups, other_groups} <= set(notes)
 
+    @pytest.mark.slow  # tests/test_four_ranks.py has one of a real run
     def test_a_group_with_a_larger_batch_is_late(self, tmp_path):
         run = GridRun(2, 2)
         run.slower, run.larger_groups = {2: 2, 3: 2}, {1}  # each collective of the second group has twice the size

@@ -115,25 +115,20 @@ def test_the_brief_counts_no_processes_of_which_none_used_cuda(idle_path):
 # The brief ------------------------------------------------------------------------------------------------------------
 
 
-def test_waits_for_copies_of_two_sizes_have_no_mean_size(tmp_path):
+def test_copies_of_two_sizes_have_no_mean_size_and_pages_no_unknown_kind(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
     for size in (8, 8 << 20):
         host.launch("k", runs=MS).copy("D2H", size, runs=MS).sync("stream")
+    host.migrate("UM D2H", 1 << 20, start=host.now + MS, runs=MS)
     text = read_text("brief", trace, tmp_path)
     assert "waits for D2H copy of up to 8.00 MiB" in text
-
-
-def test_pages_of_managed_memory_have_no_unknown_kind(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.launch("k", runs=MS).sync("device").migrate("UM D2H", 1 << 20, start=host.now + MS, runs=MS)
-    text = read_text("brief", trace, tmp_path)
     assert "UM D2H copy" in text
     assert "unknown" not in text
 
 
-def launch_on_another_stream():
+@pytest.fixture(scope="module")
+def other_stream_path(tmp_path_factory):
     """Launch kernels on one stream, and synchronize another one, on which nothing runs."""
     trace = Trace().gpu()
     host = trace.thread()
@@ -141,15 +136,15 @@ def launch_on_another_stream():
     for _ in range(200):
         host.launch("step(float *)", api=3_000, queue=5_200, runs=3_400, stream=9, grid=(256, 1, 1))
         host.sync("stream", stream=8, waits=1_400).idle(4_600)
-    return trace
+    return trace.write(tmp_path_factory.mktemp("streams") / "trace.sqlite")
 
 
-def test_a_call_that_returns_at_once_does_not_wait(tmp_path):
-    assert "waits for GPU" not in read_text("brief", launch_on_another_stream(), tmp_path)
+def test_a_call_that_returns_at_once_does_not_wait(other_stream_path):
+    assert "waits for GPU" not in read_text("brief", other_stream_path, None)
 
 
-def test_calls_that_do_not_wait_are_not_why_launches_are_late(tmp_path):
-    text = read_text("diagnose", launch_on_another_stream(), tmp_path, rules=["many-launches"])
+def test_calls_that_do_not_wait_are_not_why_launches_are_late(other_stream_path):
+    text = read_text("diagnose", other_stream_path, None, rules=["many-launches"])
     assert "launch-bound" in text
     assert "NSI102" in text
     assert "waits about as often as it launches" not in text

@@ -26,6 +26,8 @@ import pytest
 from kept_connections import keep_connections
 from markdown_it import MarkdownIt
 from opening import only_rules, open_trace, planted_path
+from real_traces import SAMPLE_NAMES
+from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
@@ -53,7 +55,6 @@ from nsys_insight.page import timeline as timelines
 from nsys_insight.page.queries import ask
 
 REPOSITORY = Path(__file__).parents[1]
-SAMPLES = sorted(path.stem for path in (REPOSITORY / "sample_traces").glob("*.sqlite"))
 HOSTILE = [
     "void evil<script>alert(1)</script>(float *)",
     '" onmouseover="alert(2)" x=\'',
@@ -62,6 +63,13 @@ HOSTILE = [
     "a|b`c``d\n# e <b>f</b> [g](http://h) \x1b[31m \u202e",
     b"caf\xe9 \xff\xfe(float *)",
 ]
+# Rules whose findings name kernels, calls and ranges, and none where nothing is found.
+RULES_OF_PAGES = {
+    "hostile": ("launch-bound", "d2h-sync", "hot-kernels", "stall-place", "fusion", "graph-candidate"),
+    "everything": ("launch-bound", "hot-kernels", "copy-bound"),
+    "nothing": (),
+    "kernels only": (),
+}
 # Reports that need flags of their own, or that are about one kernel.
 ELSEWHERE = {
     "peaks",
@@ -176,7 +184,8 @@ def gather_by_name(open_by_name):
     """Return a function that gathers the content of a trace, once."""
 
     def gather(name):
-        with only_rules() if name in ("nothing", "kernels only") else nullcontext():
+        # The findings of all rules are on the pages of samples.
+        with only_rules(*RULES_OF_PAGES[name]) if name in RULES_OF_PAGES else nullcontext():
             return content.gather(open_by_name(name), AUTO)
 
     return cache(gather)
@@ -289,7 +298,7 @@ class TestStill:
         assert still.view.idle_ns == expected_idle_ns
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", SAMPLES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     def test_its_idle_time_is_that_of_step_idle_and_its_step_is_nearest_to_the_median(self, name, open_by_name):
         trace = open_by_name(name)
         still = timelines.draw_still(trace, AUTO)
@@ -316,7 +325,7 @@ class TestStill:
             assert [bar.left for bar in still.draw_bars(track)] == pytest.approx(positions, abs=0.07)
         assert [track.name for track in still.view.tracks] == ["NVTX", "", "calls", "stream 7", "GPU idle"]
 
-    @pytest.mark.parametrize("name", SAMPLES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     def test_all_bars_are_inside_and_have_a_legend(self, name, open_by_name):
         still = timelines.draw_still(open_by_name(name), AUTO)
         for track in still.view.tracks:
@@ -537,7 +546,7 @@ class TestIcicle:
 
 
 class TestPictures:
-    @pytest.mark.parametrize("name", SAMPLES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     @pytest.mark.parametrize(("report", "draw"), [("idle", pictures.draw_idle), ("classify", pictures.draw_budget)])
     def test_a_stack_adds_up_to_the_wall_time(self, name, report, draw, open_by_name):
         (stack,) = draw(open_by_name(name).answer(report))
@@ -555,9 +564,8 @@ class TestPictures:
             bars = pictures.draw_top(opened_trace.answer("top"))
         assert [(bar.label, bar.width) for bar in bars] == [("gemm", 100), ("norm", 75), ("copy", 12.5)]
 
-    def test_a_column_is_a_step(self, tmp_path):
-        planted = plans.straggling()
-        with open_trace(planted.write(tmp_path / "trace.sqlite")) as trace:
+    def test_a_column_is_a_step(self):
+        with open_trace(planted_path("straggling")) as trace:
             pace = pictures.draw_pace(trace.answer("steps"))
             steady_steps = [row for row in trace.steps().to_dicts() if row["phase"] == "steady"]
         walls = [row["duration_ns"] for row in steady_steps]
@@ -617,7 +625,7 @@ class TestLayer:
         assert len(fused_kernels) == len(set(fused_kernels)) > 20
 
 
-TRACE_NAMES = ["churn", "hostile", "nothing", "kernels only", "everything"]
+TRACE_NAMES = ["churn", "hostile", "nothing", *sweep(["kernels only"]), "everything"]
 
 
 class TestHtml:

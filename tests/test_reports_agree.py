@@ -12,7 +12,7 @@ from sweeps import sweep
 
 # A few traces of each kind: every special case of a report is in a recorded trace or in a planted one.
 RECORDED_TRACES = ("churn", "decode_graph_node", "mordred.nsys2021_2")
-PLANTED_TRACES = ("allocating", "communicating", "two processes", "profiled")
+PLANTED_TRACES = ("communicating", "two processes")
 TRACES = [
     *(path for path in (*SAMPLES, *FOREIGN) if path.stem in RECORDED_TRACES), *PLANTED_TRACES,
     *sweep(path for path in (*SAMPLES, *FOREIGN) if path.stem not in RECORDED_TRACES),

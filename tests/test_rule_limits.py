@@ -394,6 +394,61 @@ def test_a_wait_after_each_launch(waits, launched_before, launches, is_found, ru
     assert [row["waits"] for row in rows] == [len(waits)] * is_found
 
 
+@pytest.mark.parametrize(("idle_ns", "is_named"), [(2e5, True), (2e5 + 2, False)])
+def test_waits_do_not_cost_the_time_of_messages(idle_ns, is_named, run_rule):
+    """Of a step, the GPU is idle for 200 µs, in which the host is in MPI calls for `idle_ns` of two steps."""
+    call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
+    totals = {**TWO_STEPS, "idle_ns": 2e5, "launch_calls": 10}
+    (row,) = run_rule(
+        "sync-each-launch", waits=in_steps(*[wait()] * 6), _steady_windows=WINDOWS, step_calls=[call],
+        launches=[launch(44_000, 9)], step_idle=[{"host": "MPI calls", "idle_ns": idle_ns}], _step_totals=[totals],
+    )  # fmt: skip
+    assert row["recoverable_ns"] == pytest.approx(0.9 * (2e5 - idle_ns / 2))
+    assert ("late-host" in row["explains"]) == is_named
+
+
+def launch(start_ns, runs, *, api=40_000):
+    """Give a row of `launches`: a call, and a kernel that starts so long after the call's begin."""
+    return {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": api, "api_duration_ns": api,
+            "start_ns": start_ns, "end_ns": start_ns + runs, "duration_ns": runs}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("launches", "count"),
+    [
+        # A call that waits returns after the end of its kernel; a full queue only delays its start.
+        ([launch(5_000, 30_000)] * 4, 4),
+        ([launch(44_000, 30_000)] * 4, 0),
+        # By the clock of the GPU, kernels end before their calls return, and begin before them.
+        ([launch(-40_000, 30_000)] * 4, 0),
+        ([launch(-40_000, 2_000)] * 4, 0),
+        # A slow call of a short kernel may not block. One in ten is a call of another kind.
+        ([launch(5_000, 3_000)] * 4, 0),
+        ([launch(5_000, 3_000)] * 18 + [launch(44_000, 30_000)] * 2, 0),
+        ([launch(5_000, 30_000)] * 9 + [launch(44_000, 30_000)], 9),
+        ([launch(5_000, 30_000)] * 8 + [launch(44_000, 30_000)], 0),
+        ([launch(5_000, 30_000)] * 5 + [launch(44_000, 3_000)] * 5, 0),
+        # The kernels take longer than the calls.
+        ([launch(5_000, 30_000, api=36_000)] * 25, 0),
+        ([launch(5_000, 30_000)], 0),
+    ],
+)
+def test_launch_calls_that_wait_for_their_kernel(launches, count, run_rule):
+    rows = [
+        {**row, **{name: row[name] + step * 1_000_000 for name in ("api_start_ns", "api_end_ns", "start_ns", "end_ns")}}
+        for step in range(2)
+        for row in launches
+    ]
+    call = {"process_id": 1, "call_group": "launch", "time_ns": sum(row["api_duration_ns"] for row in launches)}
+    totals = {**TWO_STEPS, "kernel_ns": sum(row["duration_ns"] for row in launches) if len(launches) < 25 else 9e5}
+    findings = run_rule(
+        "sync-each-launch", waits=in_steps(wait(is_copy=True)), _steady_windows=WINDOWS, launches=rows,
+        step_calls=[{**call, "step": step} for step in range(2)], step_idle=[{"host": "other", "idle_ns": 1}],
+        _step_totals=[totals],
+    )  # fmt: skip
+    assert [(row["blocking_calls"], row["waits"]) for row in findings] == [(count, None)] * (count > 0)
+
+
 REDUCTION, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "ncclDevKernel_AllGather_RING_LL(int)"
 PRODUCTS_AND_COLLECTIVES = [
     {"name_id": number, "name": name, "family": family}

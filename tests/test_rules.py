@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from command_line import run as run_cli
-from opening import open_trace
+from opening import only_rules, open_trace
 
 from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate_trace
 from nsys_insight.diagnose.findings import (
@@ -233,7 +233,8 @@ class TestCommands:
         assert run_cli("check", sample("decode_graph_node"), "--fail-on", "NSI301").returncode == 0
 
     def test_a_finding_has_numbers_a_cure_and_a_saving(self, sample):
-        result = run_cli("diagnose", sample("decode_eager"), "--format", "json")
+        with only_rules("launch-bound", "graph-candidate"):
+            result = run_cli("diagnose", sample("decode_eager"), "--format", "json")
         row = json.loads(result.stdout)["rows"][0]
         assert row["code"] == "NSI101"
         assert row["evidence_values"]["launch_calls"] == 196

@@ -7,6 +7,7 @@ from functools import partial
 import ailments
 import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
+from sweeps import sweep
 
 RULES = (*ailments.FAMILIES["constructs"], "graph-break", "fusion")
 COPY = (
@@ -140,7 +141,7 @@ class TestReplacements:
         assert finding.blocks == ("late-host",)
 
     # Rotary embeddings join halves of the heads, of one size in all steps.
-    @pytest.mark.parametrize("growth", [1, 0])
+    @pytest.mark.parametrize("growth", [1, *sweep([0])])
     def test_a_growing_cache_becomes_a_static_one(self, growth, findings_of):
         finding = findings_of(partial(tokens, growth=growth)).get("Tokens are decoded eagerly with a cache that grows")
         assert (finding is not None) == (growth > 0)
@@ -240,6 +241,7 @@ def test_what_replaces_the_operation(findings_of):
     assert norms.values["calls"] == 2
 
 
+@pytest.mark.slow  # tests/test_rule_limits.py has its conditions
 def test_all_rows_of_an_embedding_table_are_updated(findings_of):
     finding = findings_of(partial(step_of, *ROWS_AND_ADAM))["replaceable-construct"]
     assert finding.title == "The optimizer updates all rows of an embedding table"

@@ -10,6 +10,7 @@ import planted
 import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
 from opening import evaluate_rules, open_trace, unpack
+from sweeps import sweep
 from synthetic import Trace
 
 from nsys_insight.diagnose.ranking import rank
@@ -111,33 +112,76 @@ def test_stalls_between_modules_belong_to_them(tmp_path):
     assert (finding.name, [member.name for member in finding.also]) == ("op-by-op", ["stall-place"])
 
 
-@pytest.mark.parametrize(("call", "symptom"), [("cudaFree_v3020", None), ("cuModuleLoadData", "start")])
-def test_a_stall_in_a_free_has_the_cause_of_the_free(call, symptom, tmp_path):
-    trace = Trace()
-    host = trace.thread()
-    for _ in range(8):
-        with host.nvtx("step"):
-            host.launch("a", runs=MS).sync("stream").call(call, takes=MS)
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        finding = evaluate_rules(session, {"stall-place"})["stall-place"]
-    assert finding.symptom == symptom
+@pytest.mark.parametrize(
+    ("host", "family", "symptom"),
+    [
+        # Only fewer frees make the stall shorter.
+        ("free: cudaFree", "allocation", None),
+        ("alloc: cudaMalloc", "allocation", None),
+        ("sync: cudaStreamSynchronize", "sync", "start"),
+        ("copy: cudaMemcpy", "copy", "start"),
+        ("module: cuModuleLoadData", None, "start"),
+        ("CPU work", None, "start"),
+    ],
+)
+def test_a_stall_in_a_free_has_the_cause_of_the_free(host, family, symptom, run_rule):
+    (row,) = run_rule("stall-place", **describe_stalls(host))
+    assert (row["family"], row["symptom"], row["is_launched"]) == (family, symptom, False)
+    assert (row["stalls"], row["stall_ns"], row["stalled_steps"]) == (2, MS, 2)
 
 
-@pytest.mark.parametrize("has_functions", [False, True])
-def test_an_operation_may_wait_for_a_function_of_the_host(has_functions, tmp_path):
+@pytest.mark.parametrize(
+    ("wait", "contexts", "expected"),
+    [
+        ({"are_none": True}, None, "is_launched_before"),
+        ({"are_none": True}, 2, "follows_turns"),
+        ({"are_functions": True}, None, "follows_host_functions"),
+        ({"value_call": "cuStreamWaitValue32"}, None, "follows_values"),
+    ],
+)
+def test_what_an_operation_waits_for_that_was_launched_in_time(wait, contexts, expected, run_rule):
+    (row,) = run_rule("stall-place", **describe_stalls("launched before the gap", wait, contexts))
+    causes = ("is_launched_before", "follows_turns", "follows_host_functions", "follows_values")
+    assert [name for name in causes if row[name]] == [expected]
+
+
+def test_stalls_count_on_the_gpu_of_the_steps_up_to_their_end(run_rule):
+    tables = describe_stalls("CPU work")
+    first, last = tables["gaps_report"]
+    # The end of the program begins in the last step. Another process stalls its own GPU.
+    tables["gaps_report"] = [first, {**last, "end_ns": 60 * MS, "duration_ns": 58 * MS}, {**first, "gpu_id": 1}]
+    (row,) = run_rule("stall-place", **tables)
+    assert row["recoverable_ns"] == (MS + 2 * MS) / 2
+
+
+def describe_stalls(host, wait=None, contexts=None):
+    """Give the tables of two steps of 2 ms with a gap of 1 ms in each."""
+    gaps = [
+        {"gpu_id": 0, "start_ns": start, "end_ns": start + MS, "cause": "launch", "host": host, "nvtx_path": "step",
+         "after_name": "a"}
+        for start in (0, 2 * MS)
+    ]  # fmt: skip
+    windows = [{"step": step, "start_ns": 2 * MS * step, "end_ns": 2 * MS * (step + 1)} for step in (0, 1)]
+    return {
+        "gaps_report": [{**gap, "duration_ns": MS} for gap in gaps], "gpu_gaps": [{"duration_ns": MS}] * 2,
+        "step_gpus": [{"phase": "steady", "gpu_id": 0}], "_steady_windows": windows,
+        "_step_totals": [{"units": 2, "wall_ns": 2e6}], "_other_processes": [{"contexts_in_turn": contexts}],
+        "_silent_waits": [{"are_none": False, "are_functions": False, "value_call": None} | (wait or {})],
+    }  # fmt: skip
+
+
+def test_an_operation_may_wait_for_a_function_of_the_host(tmp_path):
     """Kernel b is launched in time and starts 2 ms after a. A function that the stream runs on the host has no row."""
     trace = Trace()
     host = trace.thread()
     for _ in range(8):
         with host.nvtx("step"):
-            host.launch("a", runs=MS)
-            if has_functions:
-                host.call("cudaLaunchHostFunc_v10000")
+            host.launch("a", runs=MS).call("cudaLaunchHostFunc_v10000")
             host.launch("b", queue=3 * MS, runs=MS).sync("stream")
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         evidence = evaluate_rules(session, {"stall-place"})["stall-place"].evidence
-    assert ("waits for another GPU or process, or for what has no row" in evidence) is not has_functions
-    assert ("functions on the host (cudaLaunchHostFunc), for which the operation may wait" in evidence) is has_functions
+    assert "waits for another GPU or process, or for what has no row" not in evidence
+    assert "functions on the host (cudaLaunchHostFunc), for which the operation may wait" in evidence
 
 
 class TestAlternating:
@@ -205,6 +249,7 @@ class TestPacedOutside:
         assert finding.recoverable_ns is None
         assert "()" not in finding.evidence
 
+    @pytest.mark.slow  # tests/test_rule_limits.py
     def test_a_thread_that_sleeps_has_any_rate(self, findings_of):
         finding = findings_of(sleeping)["paced-outside"]
         assert "a step takes 37 ms and varies by" in finding.evidence
@@ -339,7 +384,6 @@ def test_real_ailments_are_named_first_with_what_the_cure_saved(trace, name, sav
 
 
 TF32 = "sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x256x32_execute_kernel__5x_cublas"
-THRUST = "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__reduce::ReduceAgent<int *, int *>, int *>(T1)"
 
 
 def allocations(kernel, *, events=0):
@@ -356,20 +400,33 @@ def allocations(kernel, *, events=0):
     return run_steps(body)
 
 
+def test_a_handle_that_is_made_in_each_step_is_named(tmp_path):
+    with open_trace(allocations(TF32, events=18).write(tmp_path / "trace.sqlite")) as trace:
+        finding = evaluate_rules(trace, ["allocation"])["allocation"]
+    assert "make the handle once" in finding.action
+    assert "18 events are made per step too" in finding.evidence
+
+
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("provenance", "events", "framework", "expected"),
     [
-        (partial(allocations, TF32, events=18), "make the handle once"),
-        (partial(allocations, TF32, events=2), "Allocate once before the loop"),
-        (partial(allocations, "scale(float *)", events=18), "Allocate once before the loop"),
-        (partial(allocations, THRUST), "with an allocator that keeps it"),
+        ("CUTLASS", 16, "cuda", (16, False)),
+        ("cuBLAS", 18, "cuda", (18, False)),
+        ("cuSOLVER", 18, "cuda", (18, False)),
+        ("cuBLAS", 15, "cuda", (None, False)),
+        ("hand-written", 18, "cuda", (None, False)),
+        ("CUB/Thrust", 18, "cuda", (None, True)),
+        ("cuBLAS", 18, "pytorch", (None, False)),  # which has an allocator of its own
     ],
 )
-def test_what_allocates_in_each_step(make, words, tmp_path):
-    with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
-        finding = evaluate_rules(trace, ["allocation"])["allocation"]
-    assert words in finding.action
-    assert ("18 events are made per step too" in finding.evidence) == (words == "make the handle once")
+def test_libraries_that_may_allocate_in_each_step(provenance, events, framework, expected, run_rule):
+    rows = run_rule(
+        "_allocating_libraries",
+        kernel_names=[{"name": "k", "provenance": provenance}],
+        step_operations=[{"kind": "call", "name": "cudaEventCreateWithFlags", "calls": events}],
+        frameworks=[{"framework": framework, "is_program": True}],
+    )
+    assert [(row["handle_events"], row["has_thrust"]) for row in rows] == [expected]
 
 
 def packs(name, *, calls=40, other_kernels=8):
@@ -384,20 +441,43 @@ def packs(name, *, calls=40, other_kernels=8):
     return run_steps(body, sync=False)
 
 
+def test_a_kernel_of_the_program_that_has_most_launches_is_named(tmp_path):
+    with open_trace(packs("pack_face(float *, int)").write(tmp_path / "trace.sqlite")) as trace:
+        finding = evaluate_rules(trace, ["launch-bound"])["launch-bound"]
+    assert "40 of the launches are of pack_face" in finding.evidence
+    assert "Launch pack_face once for all of its inputs" in finding.action
+
+
 @pytest.mark.parametrize(
-    ("make", "is_named"),
+    ("shape_calls", "provenance", "changes", "expected"),
     [
-        (partial(packs, "pack_face(float *, int)"), True),
-        (partial(packs, "pack_face(float *, int)", calls=14, other_kernels=14), False),
-        (partial(packs, "pack_face(float *, int)", calls=20, other_kernels=24), False),
-        (partial(packs, ailments.NATIVE.format("AddFunctor")), False),
+        ([40], "hand-written", {}, "one_kernel"),
+        ([20, 20], "Numba", {}, "one_kernel"),  # all shapes count together
+        ([16], "hand-written", {"single_launches": 32}, "one_kernel"),
+        ([15], "hand-written", {"single_launches": 20}, "without_graphs"),
+        ([23], "hand-written", {}, "without_graphs"),
+        ([40], "PyTorch native", {}, "without_graphs"),
+        ([40], "hand-written", {"graph_launches": 1}, "with_graphs"),
+        ([40], "hand-written", {"has_steps": False}, "without_graphs"),
     ],
 )
-def test_a_kernel_of_the_program_that_has_most_launches_is_named(make, is_named, tmp_path):
-    with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
-        finding = evaluate_rules(trace, ["launch-bound"])["launch-bound"]
-    assert ("40 of the launches are of pack_face" in finding.evidence) == is_named
-    assert ("Launch pack_face once for all of its inputs" in finding.action) == is_named
+def test_a_kernel_with_most_launches_is_one_of_the_program(shape_calls, provenance, changes, expected, run_rule):
+    launches = {"single_launches": 48, "graph_launches": 0, "launch_call_ns": 4_000, "verdict": "yes",
+                "saving_low_ns": 1e5} | {name: changes[name] for name in changes if name != "has_steps"}  # fmt: skip
+    parts = [
+        {"part": part, "recoverable_ns": 1e5, "time_ns": 1e6, "see": "graph-candidates", "evidence": ""}
+        for part in ("launch", "wall")
+    ]
+    (row,) = run_rule(
+        "launch-bound", classify_report=parts, graph_candidates_report=[launches], unprofiled_step=[{"source": None}],
+        _slowest_phase=[{"place": None}], step_method=[{"tokens_per_step": 1}],
+        steps=[{"phase": "steady", "kernel_ns": 1e5, "kernels": 48}],
+        _steady_shapes=[{"name": "pack_face(float *)", "calls": 2 * calls} for calls in shape_calls],
+        kernel_names=[{"name": "pack_face(float *)", "provenance": provenance}],
+        _step_totals=[{"units": 2, "has_steps": changes.get("has_steps", True)}],
+    )  # fmt: skip
+    assert row["cure_case"] == expected
+    assert (row["same_kernel"] is not None) == (expected == "one_kernel")
 
 
 @pytest.mark.slow
@@ -444,10 +524,15 @@ class TestWorkBetweenOperations:
         ("changes", "is_spread"),
         [
             ({"gaps": 32, "python_ns": 120_000}, True),
-            ({"gaps": 32, "python_ns": 120_000, "name": "advect(float *)"}, False),
-            ({"gaps": 4, "python_ns": 450_000}, False),
-            ({"gaps": 16, "python_ns": 600_000}, False),
-            ({"gaps": 1, "python_ns": 8_000_000}, False),
+            # tests/test_true_cures.py has the limits of cpu-work; the others are those of the view.
+            *sweep(
+                [
+                    ({"gaps": 32, "python_ns": 120_000, "name": "advect(float *)"}, False),
+                    ({"gaps": 4, "python_ns": 450_000}, False),
+                    ({"gaps": 16, "python_ns": 600_000}, False),
+                    ({"gaps": 1, "python_ns": 8_000_000}, False),
+                ]
+            ),
         ],
     )
     def test_the_cure_is_fewer_operations_where_python_is_late_before_each(self, changes, is_spread, tmp_path):
@@ -459,3 +544,32 @@ class TestWorkBetweenOperations:
         if is_spread:
             assert finding.values["short_gaps"] == pytest.approx(32, abs=1.5)
             assert finding.values["short_gap_ns"] == pytest.approx(120_000, rel=0.2)
+
+    @pytest.mark.parametrize(
+        ("waits_ns", "framework", "expected"),
+        [
+            ([120_000] * 32, "pytorch", (16, 120_000, 1.0)),
+            ([499_999, 500_000], "jax", (1, 499_999.5, 499_999 / 999_999)),
+            ([600_000] * 16, "cupy", (8, 600_000, None)),
+            ([120_000] * 32, "cuda", None),
+        ],
+    )
+    def test_waits_for_a_late_host(self, waits_ns, framework, expected, run_rule):
+        """Of two steps. The wait after them, and those for another reason, do not count."""
+        starts = [number * 1_000_000 for number in range(len(waits_ns))]
+        waits = [
+            {"start_ns": start, "end_ns": start + wait_ns, "host": "late"}
+            for start, wait_ns in zip(starts, waits_ns, strict=True)
+        ]
+        waits += [
+            {"start_ns": 0, "end_ns": 9, "host": "wait"},
+            {"start_ns": 40 * MS, "end_ns": 49 * MS, "host": "late"},
+        ]
+        rows = run_rule(
+            "_late_waits", _idle_time=waits, _step_totals=[{"units": 2}],
+            _steady_windows=[{"start_ns": 0, "end_ns": 16 * MS}, {"start_ns": 16 * MS, "end_ns": 40 * MS}],
+            frameworks=[{"framework": framework, "is_program": True}],
+        )  # fmt: skip
+        assert [(row["short_gaps"], row["short_gap_ns"], row["short_share"]) for row in rows] == (
+            [expected] if expected else []
+        )

@@ -119,6 +119,7 @@ class TestReplacements:
         assert (window.values["calls"], window.values["total_ns"]) == (1, 500_000)
         assert (sort.values["calls"], sort.values["total_ns"]) == (4, 2_000_000)
 
+    @pytest.mark.slow  # tests/test_rule_limits.py has its conditions
     def test_a_broadcast_next_to_the_gradients_is_of_buffers(self, findings_of):
         assert "Buffers are broadcast in each step" in findings_of(training)
 

@@ -50,17 +50,33 @@ def serve(call, *, samples=0):
 
 
 @pytest.mark.parametrize(
-    ("call", "samples", "is_waiting"),
+    ("call", "work_pct", "samples", "is_waiting"),
     [
-        ("poll", 0, True),
-        ("read", 0, False),
-        ("pthread_cond_wait", 20, True),
-        ("pthread_cond_wait", 900, False),
+        ("epoll_wait", 51.0, 0, True),
+        ("epoll_wait", 50.0, 0, False),
+        ("poll", 51.0, 900, True),
+        ("accept4", 51.0, 0, True),
+        ("recvfrom", 51.0, 0, True),
+        ("read", 99.0, 0, False),
+        ("futex", 99.0, 0, False),
+        # A thread that waits for another one. Only samples show that this one hardly computes.
+        ("pthread_cond_wait", 99.0, 99, True),
+        ("pthread_cond_wait", 99.0, 100, False),
+        ("sem_timedwait", 99.0, 99, True),
+        ("sem_timedwait", 99.0, None, False),
     ],
 )
-def test_a_server_without_requests_is_not_host_bound(call, samples, is_waiting, tmp_path):
-    with open_trace(serve(call, samples=samples).write(tmp_path / "trace.sqlite")) as trace:
-        assert read_headline_of(trace).verdict == ("waiting for events" if is_waiting else "host-bound")
+def test_a_server_that_waits_for_requests(call, work_pct, samples, is_waiting, run_rule):
+    rows = run_rule(
+        "_event_waits", _cpu_work=[{"what": f"OS call: {call}", "work_pct": work_pct, "counted_by": "activity"}],
+        _sample_period=[{"samples": samples, "period_ns": MS}], wall=[{"duration_ns": 1_000 * MS}],
+    )  # fmt: skip
+    assert [(row["wait_call"], row["work_pct"]) for row in rows] == [(call, work_pct)] * is_waiting
+
+
+def test_a_server_whose_worker_computes_is_host_bound(tmp_path):
+    with open_trace(serve("pthread_cond_wait", samples=900).write(tmp_path / "trace.sqlite")) as trace:
+        assert read_headline_of(trace).verdict == "host-bound"
 
 
 def test_a_server_without_requests_has_nothing_to_launch(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.diagnose.diagnosis import diagnose
@@ -52,7 +53,7 @@ def count_work(connection):
     return statement_count, len(tables), sum(row_counts)
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("name", ["decode_eager", "churn", *sweep(["decode_graph_node"])])
 def test_a_diagnosis_asks_no_more_than_before(name, sample, connections):
     with nsys_insight.open(sample(name)) as trace:
         diagnose(trace, AUTO)

@@ -13,13 +13,13 @@ from ailments import run_steps
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from opening import diagnose_with, open_trace, planted_path
+from real_traces import SAMPLE_NAMES
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.steps.choice import choose_loop, describe_rejection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
-NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 COUNTS = ("kernels", "launch_calls", "graph_launches", "mallocs", "frees", "sync_calls", "sync_points",
           "h2d_copies", "h2d_bytes", "d2h_copies", "d2h_bytes")  # fmt: skip
 
@@ -321,7 +321,7 @@ class TestReal:
             assert {row["graph_launches"] for row in only_steps(rows)} == {1}
 
     @pytest.mark.parametrize("method", ["auto", "sequence"])
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     def test_busy_time_equals_plain_loops_and_adds_up(self, name, method):
         path = SAMPLES / f"{name}.sqlite"
         busy = oracle.busy_intervals(oracle.read(path))
@@ -331,7 +331,7 @@ class TestReal:
             busy_ns = sum(max(0, min(end, row["end_ns"]) - max(start, row["start_ns"])) for start, end in intervals)
             assert (row["gpu_busy_ns"], row["gpu_idle_ns"]) == (busy_ns, row["duration_ns"] - busy_ns)
 
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", SAMPLE_NAMES)
     def test_calls_belong_to_the_step_in_which_they_begin(self, name):
         path = SAMPLES / f"{name}.sqlite"
         calls = oracle.outer_api_calls(oracle.read(path))

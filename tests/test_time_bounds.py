@@ -6,6 +6,7 @@ from pathlib import Path
 
 import oracle
 import pytest
+from real_traces import SAMPLE_NAMES
 from synthetic import Trace
 
 import nsys_insight
@@ -27,7 +28,7 @@ def read_wall(path, **scope):
         return trace.sql("SELECT start_ns, end_ns FROM wall").rows()
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in SAMPLES.glob("*.sqlite")))
+@pytest.mark.parametrize("name", SAMPLE_NAMES)
 def test_the_edges_agree_with_all_rows_of_a_real_trace(treat_tables_as_big, name):
     path = SAMPLES / f"{name}.sqlite"
     assert "CUPTI_ACTIVITY_KIND_RUNTIME" in time_bounds.read_time_bounds(path, sqlite_file.read_sqlite_columns(path))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from ailments import BF16
 from opening import evaluate_rules, open_trace
-from rule_tables import RULES, STEP
+from rule_tables import STEP
 from sweeps import sweep
 from synthetic import Trace
-
-from nsys_insight.diagnose.findings import ANY, choose_cure
 
 MS = 1_000_000
 LARGE = {"grid": (4096, 1, 1), "block": (256, 1, 1)}
@@ -18,17 +17,6 @@ def evaluate_on(trace, folder, *rules):
     """Evaluate these rules on a trace; return the findings by name."""
     with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
         return evaluate_rules(opened_trace, rules)
-
-
-@pytest.fixture
-def cure_of(run_rule):
-    """Give a function that runs a rule on tables, and returns the cure of its only finding and its low saving."""
-
-    def choose(name, **tables):
-        (row,) = run_rule(name, **tables)
-        return choose_cure(RULES[name].cure, ANY, row["cure_case"])[1].strip(), row.get("saving_low_ns")
-
-    return choose
 
 
 def make_loop(body, steps=12):
@@ -46,80 +34,80 @@ def make_loop(body, steps=12):
 # Start-up -------------------------------------------------------------------------------------------------------------
 
 
-def make_start_up(*calls, outside=0):
-    """Make a program of one kernel of 10 ms. `calls` (name, time) and other host work come before it."""
-    trace = Trace().gpu()
-    host = trace.thread()
-    for name, takes in calls:
-        host.call(name, takes=takes)
-    host.idle(outside).launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
-    return trace
-
-
 def test_the_call_that_creates_the_context_is_named(tmp_path):
-    trace = make_start_up(("cudaGetDeviceCount_v3020", 100), ("cudaHostAlloc_v3020", 308 * MS))
+    trace = Trace().gpu()
+    host = trace.thread().call("cudaGetDeviceCount_v3020", takes=100).call("cudaHostAlloc_v3020", takes=308 * MS)
+    host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
     finding = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"]
     assert finding.severity == "critical"
     assert finding.action.startswith("308 ms of it is in cudaHostAlloc, the first long call, which includes the ")
-    assert "steady state" not in finding.action
 
 
-def test_start_up_outside_of_calls_is_not_the_context(tmp_path):
-    trace = make_start_up(("cudaMalloc_v3020", 20 * MS), outside=300 * MS)
-    action = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].action
-    assert "before its first GPU operation" in action
-    assert "context" not in action
+CONTEXT = "{first_ns} of it is in {first_call}, the first long call"
 
 
-def test_calls_of_the_driver_do_not_create_the_context(tmp_path):
-    trace = make_start_up(("cuMemHostAlloc", 200 * MS))
-    action = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].action
-    assert action.startswith("See which of these calls the first GPU work needs")
+@pytest.mark.parametrize(
+    ("calls", "functions", "changes", "expected", "severity"),
+    [
+        # The first long call creates the context, if it is one of the runtime, or if its name says so.
+        ([("cudaGetDeviceCount", 1), ("cudaHostAlloc", 50)], {}, {}, CONTEXT, "critical"),
+        ([("cuCtxCreate_v2", 50)], {}, {}, CONTEXT, "critical"),
+        ([("cuMemHostAlloc", 50)], {}, {}, "See which of these calls", "critical"),
+        (
+            [("cuMemAlloc", 1), ("cuMemcpyHtoD", 50)],
+            {},
+            {},
+            "{first_ns} of it is in {first_call}, the call of",
+            "critical",
+        ),
+        # Less than half of the time, calls of less than 10 ms, and a small part of the trace.
+        ([("cudaMalloc", 49)], {}, {}, "See what the program does before its first GPU operation", "critical"),
+        ([("cudaMalloc", 9)] * 6, {}, {}, "See which of these calls", "critical"),
+        ([("cudaMalloc", 50)], {}, {"wall_pct": 49.9}, CONTEXT, None),
+        # A quarter of the samples are in the compiler of the driver.
+        ([("cudaMalloc", 50)], {"libnvidia-ptxjitcompiler.so": 25.0}, {}, "The driver compiles PTX", "critical"),
+        ([("cudaMalloc", 50)], {"libnvidia-ptxjitcompiler.so": 24.9}, {}, CONTEXT, "critical"),
+        ([("cudaMalloc", 49)], {"read_file": 90.0}, {}, "Do the work of these functions in parallel", "critical"),
+        # With steps, the capture can begin later.
+        ([("cudaMalloc", 50)], {}, {"has_steps": True}, "Capture only the steady state", None),
+        ([("cudaMalloc", 49)], {"read_file": 90.0}, {"has_steps": True}, "Do the work of these functions", "warning"),
+    ],
+)
+def test_the_cure_of_a_late_first_operation(calls, functions, changes, expected, severity, cure_of):  # noqa: PLR0917
+    api_calls, now = [], 0
+    for name, takes_ms in calls:
+        group = "copy" if "Memcpy" in name else "alloc"
+        api_calls.append({"name": name, "call_group": group, "start_ns": now, "end_ns": now + takes_ms * MS,
+                          "duration_ns": takes_ms * MS})  # fmt: skip
+        now += takes_ms * MS
+    samples = 100 if functions else None
+    rows = [
+        {"function_name": name, "samples_pct": pct, "callers": ""} for name, pct in (functions or {"": 0.0}).items()
+    ]
+    idle = {"host": "before the first operation", "time_ns": 100 * MS, "wall_pct": 90.0, "gpu_id": 0}
+    cure, row = cure_of(
+        "idle-at-start", idle_report=[idle | {"wall_pct": changes.get("wall_pct", 90.0)}],
+        scope=[{"nvtx": None, "from_ns": None}], _gpu_busy_parts=[{"start_ns": 100 * MS}], outer_api_calls=api_calls,
+        _step_totals=[{"has_steps": changes.get("has_steps", False)}],
+        _edge_functions=[{"edge": "start", "samples": samples, "functions": rows}],
+    )  # fmt: skip
+    assert cure.startswith(expected)
+    assert row["severity"] == severity
 
 
-def test_a_wait_for_lost_kernels_is_no_idle_end(tmp_path):
-    def diagnose_end(*, waits, idle):
-        trace = Trace().gpu()
-        host = trace.thread()
-        host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
-        host.sync("device", waits=waits).idle(idle).call("cudaFree_v3020", takes=MS)
-        return evaluate_on(trace, tmp_path, "idle-at-end")
-
-    assert "idle-at-end" not in diagnose_end(waits=90 * MS, idle=MS)
-    assert "idle-at-end" in diagnose_end(waits=MS, idle=90 * MS)
-
-
-def test_a_short_start_is_not_critical(tmp_path):
-    trace = make_start_up(("cudaMalloc_v3020", 2 * MS))
-    assert evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].severity == "info"
-
-
-def test_a_trace_with_steps_can_be_captured_without_its_start(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.call("cudaMalloc_v3020", takes=200 * MS)
-    for _ in range(12):
-        for name in ("load", "solve"):
-            host.launch(f"{name}(float *)", runs=MS, **LARGE)
-        host.sync("device")
-    finding = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"]
-    assert finding.action.startswith("Capture only the steady state")
-    assert finding.severity == "info"
+@pytest.mark.parametrize(("waits_ms", "count"), [(49, 1), (50, 0)])
+def test_a_wait_for_lost_kernels_is_no_idle_end(waits_ms, count, run_rule):
+    idle = {"host": "after the last operation", "time_ns": 100 * MS, "wall_pct": 90.0, "gpu_id": 0}
+    wait = {"name": "cudaDeviceSynchronize", "start_ns": 0, "end_ns": waits_ms * MS}
+    rows = run_rule(
+        "idle-at-end", idle_report=[idle], scope=[{"nvtx": None, "to_ns": None}], steps=[{"phase": "tail"}],
+        _gpu_busy_parts=[{"end_ns": 0}], outer_api_calls=[wait],
+        _edge_functions=[{"edge": "end", "samples": None, "functions": None}],
+    )  # fmt: skip
+    assert len(rows) == count
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
-
-
-def test_the_context_is_no_cost_of_allocations(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.call("cudaFree_v3020", takes=120 * MS)
-    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
-    host.call("cudaMalloc_v3020", takes=5 * MS)
-    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    finding = evaluate_on(trace, tmp_path, "allocation")["allocation"]
-    assert "the CPU spends 5 ms in 1 call in total" in finding.evidence
-    assert "pinning" not in finding.action
 
 
 @pytest.mark.parametrize(
@@ -135,21 +123,71 @@ def test_the_context_is_no_cost_of_allocations(tmp_path):
     ],
 )
 def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
+    assert cure_of("allocation", **describe_allocations(calls, has_steps=has_steps))[0].startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "expected"),
+    [
+        # One free in which a library sets itself up, and half of the time in such frees.
+        ([400], "set themselves up"),
+        ([100, 50, 50], "set themselves up"),
+        ([100, 51, 50], "Allocate ahead of the work"),
+        ([99], "Allocate ahead of the work"),
+    ],
+)
+def test_a_free_that_starts_a_library_needs_no_allocation_ahead(times_ms, expected, cure_of):
+    tables = describe_allocations([("cudaFree", None, 1), ("cudaMalloc", "device", 1)], has_steps=False)
+    frees = [{"duration_ns": takes * MS, "call_group": "free", "start_ns": 9} for takes in times_ms]
+    cure, _ = cure_of("allocation", **tables | {"outer_api_calls": frees})
+    assert expected in cure
+
+
+def test_the_context_is_no_cost_of_allocations(run_rule):
+    """It is created before the first operation, at 1 ns."""
+    tables = describe_allocations([("cudaMalloc", "device", 1)], has_steps=False)
+    calls = [
+        {"duration_ns": takes * MS, "call_group": "alloc", "start_ns": start} for start, takes in ((0, 120), (1, 5))
+    ]
+    (row,) = run_rule("allocation", **tables | {"outer_api_calls": calls})
+    assert (row["calls"], row["host_ns"]) == (1, 5 * MS)
+
+
+@pytest.mark.parametrize(
+    ("totals", "saved_ns"),
+    [
+        # Without waits, the idle time gets shorter by all of the time of the calls.
+        ({"sync_calls": 0, "idle_ns": 9e5}, 5e5),
+        ({"sync_calls": 0, "idle_ns": 4e5}, 4e5),
+        ({"sync_calls": 0, "idle_ns": 1e5}, 2e5),
+        ({"sync_calls": 1, "idle_ns": 9e5}, 2e5),
+        ({"sync_calls": 0, "idle_ns": 9e5, "has_steps": False}, 2e5),
+    ],
+)
+def test_what_fewer_allocations_save(totals, saved_ns, run_rule):
+    tables = describe_allocations([("cudaMalloc", "device", 10), ("cudaFree", None, 10)], has_steps=True)
+    (host,), (step,) = tables["host_report"], tables["_step_totals"]
+    tables |= {"host_report": [host | {"recoverable_ns": 2e5, "host_ns": 5e5}], "_step_totals": [step | totals]}
+    (row,) = run_rule("allocation", **tables)
+    assert (row["recoverable_ns"], row["saving_low_ns"]) == pytest.approx((saved_ns, 0.35 * saved_ns))
+
+
+def describe_allocations(calls, *, has_steps):
+    """Give the tables of a program that makes these calls: name, memory, and calls in the steps."""
     report = [
         {"name": name, "memory": memory, "call_group": "free" if memory is None else "alloc", "total_ns": 9 - place,
          "steady_count": count if has_steps else None}
         for place, (name, memory, count) in enumerate(calls)
     ]  # fmt: skip
-    cure, _ = cure_of(
-        "allocation", mallocs_report=report, steps=[{"phase": "steady" if has_steps else "tail"}],
-        outer_api_calls=[{"duration_ns": 5 * MS, "call_group": "alloc", "start_ns": 9}],
-        _gpu_busy_parts=[{"start_ns": 1}], step_calls=[{"thread_id": 1, "call_group": "alloc"}],
-        _pool_waits=[{"tail_ns": 0, "alloc_ns": 0, "waits": 1}],
-        _allocating_libraries=[{"handle_events": None, "has_thrust": False}],
-        _step_totals=[{**STEP, "has_steps": has_steps, "sync_calls": 1}],
-        host_report=[{"code": "allocation", "recoverable_ns": 5e5, "wall_pct": 50.0, "count": 1, "host_ns": 5e5}],
-    )  # fmt: skip
-    assert cure.startswith(expected)
+    return {
+        "mallocs_report": report, "steps": [{"phase": "steady" if has_steps else "tail"}],
+        "outer_api_calls": [{"duration_ns": 5 * MS, "call_group": "alloc", "start_ns": 9}],
+        "_gpu_busy_parts": [{"start_ns": 1}], "step_calls": [{"thread_id": 1, "call_group": "alloc"}],
+        "_pool_waits": [{"tail_ns": 0, "alloc_ns": 0, "waits": 1}],
+        "_allocating_libraries": [{"handle_events": None, "has_thrust": False}],
+        "_step_totals": [{**STEP, "has_steps": has_steps, "sync_calls": 1}],
+        "host_report": [{"code": "allocation", "recoverable_ns": 5e5, "wall_pct": 50.0, "count": 1, "host_ns": 5e5}],
+    }  # fmt: skip
 
 
 # Copies ---------------------------------------------------------------------------------------------------------------
@@ -190,9 +228,9 @@ def test_pinned_memory_is_advised_where_it_saves_time(changes, has_steps, expect
         "host_report": [{"code": "pageable_copy", "recoverable_ns": 1e5, "wall_pct": 10.0, "count": 1}],
         "classify_report": [{"part": "copy", "recoverable_ns": 5e5, "time_ns": 5e5, "evidence": ""}],
     }  # fmt: skip
-    cure, saving_low_ns = cure_of("copy-bound", **tables)
+    cure, row = cure_of("copy-bound", **tables)
     assert cure.startswith(expected)
-    assert (saving_low_ns is not None) is has_low
+    assert (row["saving_low_ns"] is not None) is has_low
 
 
 @pytest.mark.parametrize(("size", "count"), [(65_536, 1), (65_535, 0)])
@@ -218,21 +256,6 @@ def test_the_rate_of_pinned_memory_is_that_of_the_trace(tmp_path):
 # The host -------------------------------------------------------------------------------------------------------------
 
 
-def make_pause(takes=40 * MS):
-    """Make two kernels, with work of the host between them."""
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.launch("first(float *)", runs=MS, **LARGE).sync("device").idle(takes)
-    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    return trace
-
-
-def test_cpu_work_without_steps_has_no_next_step(tmp_path):
-    finding = evaluate_on(make_pause(), tmp_path, "cpu-work")["cpu-work"]
-    assert finding.action.startswith("See what the host does in the longest gaps")
-    assert "next step" not in finding.action + finding.caveat
-
-
 @pytest.mark.parametrize(
     ("activity", "work_ns", "waits", "expected"),
     [
@@ -251,18 +274,28 @@ def test_cpu_work_without_steps_has_no_next_step(tmp_path):
     ],
 )
 def test_what_most_of_the_cpu_work_is(activity, work_ns, waits, expected, cure_of):
+    assert cure_of("cpu-work", **describe_cpu_work(activity, work_ns, waits))[0].startswith(expected)
+
+
+def test_cpu_work_without_steps_has_no_next_step(cure_of):
+    cure, _ = cure_of("cpu-work", **describe_cpu_work("OS call: read", 50, (6, 0.8), phase="tail"))
+    assert cure.startswith("See what the host does in the longest gaps")
+    assert "next step" not in cure
+
+
+def describe_cpu_work(activity, work_ns, waits, *, phase="steady"):
+    """Give the tables of a program whose GPU waits 100 ns for the host, `work_ns` of them for an activity."""
     gap = {"start_ns": 0, "end_ns": 100, "duration_ns": 100, "cause": "launch", "host": "CPU work", "nvtx_path": "",
            "before_name": "a", "after_name": "b"}  # fmt: skip
     work = {"what": activity, "time_ns": work_ns, "nvtx_path": "", "counted_by": "activity", "is_known": True,
             "work_pct": 50.0}  # fmt: skip
-    cure, _ = cure_of(
-        "cpu-work", gaps_report=[gap], _cpu_work=[work], _steady_windows=[{"start_ns": 0, "end_ns": 100}],
-        host_report=[{"code": "cpu_work", "recoverable_ns": 100.0, "wall_pct": 50.0}], steps=[{"phase": "steady"}],
-        _managed_work=[{"managed_share": 0.0}], _mpi_work=[{"name": None}], _event_waits=[],
-        _silent_waits=[{"run_in_steps": False}], classify_report=[{"part": "launch", "see": "gaps"}],
-        _late_waits=[{"short_gaps": waits[0], "short_gap_ns": 40_000, "short_share": waits[1]}],
-    )  # fmt: skip
-    assert cure.startswith(expected)
+    return {
+        "gaps_report": [gap], "_cpu_work": [work], "_steady_windows": [{"start_ns": 0, "end_ns": 100}],
+        "host_report": [{"code": "cpu_work", "recoverable_ns": 100.0, "wall_pct": 50.0}], "steps": [{"phase": phase}],
+        "_managed_work": [{"managed_share": 0.0}], "_mpi_work": [{"name": None}], "_event_waits": [],
+        "_silent_waits": [{"run_in_steps": False}], "classify_report": [{"part": "launch", "see": "gaps"}],
+        "_late_waits": [{"short_gaps": waits[0], "short_gap_ns": 40_000, "short_share": waits[1]}],
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -332,12 +365,12 @@ def test_the_cure_of_migrations(in_kernel_ns, allocations, words, cure_of):
              "in_kernel_ns": in_kernel_ns, "faults": 1, "name": "solve(float *)", "nvtx_path": None}  # fmt: skip
     windows = [{"start_ns": 0, "end_ns": 9}]
     call = {"kind": "call", "name": "cudaMallocManaged", "calls": allocations, "has_steps": True}
-    cure, saving_low_ns = cure_of(
+    cure, row = cure_of(
         "unified-memory", _unified_memory_events=[event], _steady_windows=windows, _step_totals=[STEP],
         step_operations=[call],
     )  # fmt: skip
     assert words in cure
-    assert (saving_low_ns is not None) == (allocations >= 0.9)
+    assert (row["saving_low_ns"] is not None) == (allocations >= 0.9)
 
 
 @pytest.mark.parametrize("migration_ms", [*sweep([0]), 8])
@@ -432,6 +465,7 @@ def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
 # Kernels --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_kernels_of_the_program_itself_are_in_no_library(tmp_path):
     trace = make_loop(lambda _: None)
     action = evaluate_on(trace, tmp_path, "hot-kernels")["hot-kernels"].action
@@ -439,27 +473,35 @@ def test_kernels_of_the_program_itself_are_in_no_library(tmp_path):
     assert "library" not in action
 
 
-@pytest.mark.parametrize(("threads", "is_named"), [(31, False), (32, True)])
-def test_empty_lanes_are_no_question_of_occupancy(threads, is_named, tmp_path):
-    # An SM of this GPU holds 16 blocks, a third of its warps.
-    trace = Trace().gpu(computeMajor=8, computeMinor=6, smCount=68, maxWarpsPerSm=48, maxBlocksPerSm=16)
-    host = trace.thread()
-    for _ in range(12):
-        host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
-        host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
-        host.sync("device")
-    findings = evaluate_on(trace, tmp_path, "low-occupancy")
-    assert ("low-occupancy" in findings) is is_named
-    if is_named:
-        evidence = findings["low-occupancy"].evidence
-        assert evidence.startswith("walk: occupancy 33.3%, limited by blocks, 2 calls per step of 1 ms on average")
-
-
-def test_the_occupancy_of_a_library_kernel_is_not_the_user_s(tmp_path):
-    def launch_both(host):
-        for name in ("void at::native::softmax_warp_forward<float, float, float, 11>(float *)", "smooth(float *)"):
-            host.launch(name, runs=MS, registers=255, **LARGE)
-
-    finding = evaluate_on(make_loop(launch_both), tmp_path, "low-occupancy")["low-occupancy"]
-    assert "smooth" in f"{finding.place} {finding.evidence}"
-    assert "softmax" not in f"{finding.place} {finding.evidence}"
+@pytest.mark.parametrize(
+    ("changes", "occupancy", "provenance", "is_named"),
+    [
+        ({}, {}, "hand-written", True),
+        # Warps of smaller blocks are mostly empty.
+        ({"block": "32x1x1"}, {}, "hand-written", True),
+        ({"block": "31x1x1"}, {}, "hand-written", False),
+        ({"block": "4x8x1"}, {}, "hand-written", True),
+        # A kernel of a library has the registers and the blocks that it has.
+        ({}, {}, "PyTorch native", False),
+        ({}, {}, "Triton", True),
+        ({}, {}, "Numba", True),
+        ({"name": BF16}, {}, "hand-written", False),
+        # The limits.
+        ({}, {"occupancy_pct": 39.9}, "hand-written", True),
+        ({}, {"occupancy_pct": 40.0}, "hand-written", False),
+        ({}, {"waves_per_sm": 1.0}, "hand-written", True),
+        ({}, {"waves_per_sm": 0.9}, "hand-written", False),
+    ],
+)
+def test_an_occupancy_that_the_program_sets(changes, occupancy, provenance, is_named, run_rule):
+    shape = {"name": "walk(float *)", "grid": "100000x1x1", "block": "128x1x1", "calls": 2, "total_ns": 2 * MS,
+             "avg_ns": MS, "kernel_time_pct": 90.0, **changes}  # fmt: skip
+    place = {name: shape[name] for name in ("name", "grid", "block", "total_ns")}
+    rows = run_rule(
+        "low-occupancy", _steady_shapes=[shape], kernel_names=[{"name": shape["name"], "provenance": provenance}],
+        occupancy_report=[{**place, "occupancy_pct": 33.3, "limited_by": "blocks", "waves_per_sm": 2.0,
+                           "next_step": "48 more: larger blocks", **occupancy}],
+        classify_report=[{"part": part, "time_ns": MS} for part in ("gpu", "wall")], _step_totals=[STEP],
+        _graph_tracing=[{"whole_pct": 0.0, "wholes": 0}],
+    )  # fmt: skip
+    assert [(row["place"], row["next_step"]) for row in rows] == [("walk", "larger blocks")] * is_named

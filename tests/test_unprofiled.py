@@ -11,7 +11,7 @@ import duckdb
 import planted
 import pytest
 from command_line import run
-from opening import only_rules, open_trace
+from opening import diagnose_with, only_rules, open_trace
 from synthetic import Trace
 
 from nsys_insight.diagnose.evaluate import evaluate
@@ -367,7 +367,7 @@ def test_savings_of_a_timed_program_are_at_most_its_step(tmp_path):
 
 def test_the_headline_names_the_median_from_which_the_step_without_nsys_is_estimated(sample):
     with open_trace(sample("decode_fresh")) as trace:
-        headline = trace.diagnose().text(width=None).splitlines()[0]
+        headline = diagnose_with(trace).text(width=None).splitlines()[0]
         durations = [row["duration_ns"] for row in trace.answer("steps").dicts() if row["phase"] == "steady"]
     assert f"{median(durations) / 1e6:.2f} ms per step (median) under nsys; " in headline
     assert f"{fmean(durations) / 1e6:.2f} ms" not in headline
