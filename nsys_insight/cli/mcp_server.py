@@ -121,7 +121,7 @@ class _Server(MCPServer[Any]):
             raise
 
     async def run_stdio_async(self) -> None:
-        """Serve until stdin ends, and answer what was asked until then: the library would drop it."""
+        """Serve until stdin ends, and finish the questions that still run then: the library would cancel them."""
         # None stands for stdin, which may bring more.
         open_requests: set[Any] = {None}
         all_answered = anyio.Event()

@@ -20,7 +20,7 @@ MAX_FINDINGS = 7
 MOST_EXPLAINED = 4.0
 _LAUNCH_FAMILY = "launch"
 # Shares are rounded when they are printed.
-_WHOLE_STEP_PCT = 100.05
+_MAX_SUM_PCT = 100.05
 
 
 def rank(findings: Iterable[Finding], first: str | None = None) -> tuple[Finding, ...]:
@@ -65,7 +65,7 @@ def _mark_overlaps(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     for finding in findings:
         adds_up = not finding.overlaps and finding.share_of == "step" and finding.recoverable_ns is not None
         share_pct = (finding.wall_pct or 0.0) if adds_up else 0.0
-        if total_pct and share_pct and total_pct + share_pct > _WHOLE_STEP_PCT:
+        if total_pct and share_pct and total_pct + share_pct > _MAX_SUM_PCT:
             marked_findings.append(replace(finding, overlaps=True))
             continue
         marked_findings.append(finding)
