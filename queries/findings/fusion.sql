@@ -49,7 +49,7 @@ julia = "Fuse the operations into one broadcast expression (@.); start with the 
 [fix.known]
 any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
 pytorch = """
-For {pattern}: {remedy}. For other chains, use torch.compile for the module that has them, a library's fused kernel, or
+For {first_pattern}: {first_remedy}. For other chains, use torch.compile for the module that has them, a library's fused kernel, or
 one in Triton."""
 
 [fix.optimizer]
@@ -104,12 +104,13 @@ chains AS (
         sum(chains) AS chains, nullif(sum(chains) FILTER (turn > 3), 0) AS more_chains,
         list({'pattern': pattern, 'kernels': kernels, 'occurrences': occurrences} ORDER BY turn)
             FILTER (turn <= 3) AS largest_chains,
-        any_value(pattern) FILTER (turn = 1) AS pattern, any_value(nullif(remedy, 'novel')) FILTER (turn = 1) AS remedy,
+        any_value(pattern) FILTER (turn = 1) AS first_pattern,
+        any_value(nullif(remedy, 'novel')) FILTER (turn = 1) AS first_remedy,
         CASE
             WHEN bool_or(turn = 1 AND pattern LIKE 'optimizer%') THEN 'optimizer'
             -- The remedies of the catalog are in the words of PyTorch.
-            WHEN pattern IS NOT NULL AND remedy IS NOT NULL AND EXISTS (FROM frameworks WHERE framework = 'pytorch' AND is_program)
-                AND NOT EXISTS (FROM frameworks WHERE framework = 'inductor' AND is_program) THEN 'known'
+            WHEN first_pattern IS NOT NULL AND first_remedy IS NOT NULL
+                AND EXISTS (FROM frameworks WHERE framework = 'pytorch' AND is_program) THEN 'known'
             ELSE 'chains'
         END AS cure_case
     FROM kinds
