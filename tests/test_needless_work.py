@@ -26,6 +26,7 @@ JOINED_BEFORE_ATTENTION = "Tensors are joined before each attention call, which 
 JOINED = "Large tensors are joined, which copies all of them"
 NORMALIZED = "Weights are normalized again in each step, without training"
 PEAKS = [{"precision": name, "tflop_per_s": rate} for name, rate in (("fp32", 67.0), ("fp64", 34.0))]
+INPUT = {"copy_kind": "H2D", "size_bytes": 8}
 GATHERED = "Rows are gathered before layers that may treat each row by itself"
 
 
@@ -370,7 +371,7 @@ DOT_PRODUCT = "void cub::detail::reduce::DeviceReduceKernel<cub::detail::reduce:
 )
 def test_arrays_in_fp64_by_name(name, is_double, run_rule):
     shape = {"name": name, "total_ns": 600_000, "calls": 2, "avg_ns": 300_000, "kernel_time_pct": 60.0}
-    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=PEAKS, _step_totals=[STEP])
+    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=PEAKS, memcpys=[INPUT], _step_totals=[STEP])
     assert [(row["recoverable_ns"], row["saving_low_ns"]) for row in rows] == [(300_000, 120_000)] * is_double
 
 
@@ -386,16 +387,30 @@ def test_arrays_in_fp64_by_name(name, is_double, run_rule):
 def test_arrays_in_fp64_by_time(changes, ratio, share, run_rule):
     peaks = [{"precision": name, "tflop_per_s": rate} for name, rate in (("fp32", 64.0), ("fp64", 64.0 / ratio))]
     shape = {"name": DOUBLE_FFT, "total_ns": 600_000, "calls": 1, "avg_ns": 600_000, "kernel_time_pct": 60.0, **changes}
-    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=peaks, _step_totals=[STEP])
+    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=peaks, memcpys=[INPUT], _step_totals=[STEP])
     assert [row["recoverable_ns"] for row in rows] == ([share * 600_000] if share else [])
 
 
-def test_a_solver_needs_fp64(run_rule):
+@pytest.mark.parametrize(
+    ("name", "calls", "read_bytes", "is_found"),
+    [
+        # One sum to one number that stays on the GPU is no solver.
+        (DOT_PRODUCT, 1, 1024, True),
+        (DOT_PRODUCT, 2, 1024, False),
+        (DOT_PRODUCT, 1, 8, False),
+        ("void dot_kernel<double, (int)128, (int)0>(T3)", 1, 1024, False),
+    ],
+)
+def test_a_solver_needs_fp64(name, calls, read_bytes, is_found, run_rule):
     shapes = [
-        {"name": name, "total_ns": 500_000, "calls": 1, "avg_ns": 500_000, "kernel_time_pct": 50.0}
-        for name in ("cupy_multiply__float64_float64_float64", DOT_PRODUCT)
+        {"name": name, "total_ns": 500_000, "calls": calls, "avg_ns": 500_000, "kernel_time_pct": 50.0}
+        for name in ("cupy_multiply__float64_float64_float64", name)
     ]
-    assert not run_rule("fp64-arrays", _steady_shapes=shapes, gpu_peaks=PEAKS, _step_totals=[STEP])
+    rows = run_rule(
+        "fp64-arrays", _steady_shapes=shapes, gpu_peaks=PEAKS, _step_totals=[STEP],
+        memcpys=[{**INPUT, "copy_kind": "D2H", "size_bytes": read_bytes}],
+    )  # fmt: skip
+    assert len(rows) == is_found
 
 
 def test_arrays_in_fp64_are_found_in_a_trace_of_cupy(tmp_path):

@@ -422,10 +422,14 @@ def test_chains_of_one_kind_are_counted_together(tmp_path):
 
 
 def test_a_known_chain_has_the_remedy_of_the_catalog(tmp_path):
-    gelu = [native(name) for name in ("pow_tensor_scalar", "MulFunctor", "CUDAFunctor_add", "MulFunctor", "tanh_kernel")]
+    gelu = [
+        native(name) for name in ("pow_tensor_scalar", "MulFunctor", "CUDAFunctor_add", "MulFunctor", "tanh_kernel")
+    ]
     gelu += [native(name) for name in ("CUDAFunctor_add", "MulFunctor", "MulFunctor")]
     known = evaluate_on(make_chains(gelu), tmp_path, "fusion")["fusion"]
-    assert known.action.startswith("For GELU in pieces: torch.nn.functional.gelu(approximate='tanh'), or torch.compile. ")
+    assert known.action.startswith(
+        "For GELU in pieces: torch.nn.functional.gelu(approximate='tanh'), or torch.compile. "
+    )
     unknown = evaluate_on(make_chains([native("MulFunctor"), native("sqrt_kernel")]), tmp_path, "fusion")["fusion"]
     assert unknown.action.startswith("Use torch.compile for the module that has the chain")
 
