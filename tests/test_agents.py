@@ -247,7 +247,7 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
     assert not output_file.exists()
 
 
-def test_what_was_asked_before_stdin_ends_is_answered(tmp_path):
+def test_a_question_that_runs_when_stdin_ends_is_answered(tmp_path):
     pytest.importorskip("mcp")
     messages = [
         {"id": 1, "method": "initialize", "params": {

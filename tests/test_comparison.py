@@ -415,8 +415,10 @@ def test_inputs_of_different_sizes_are_not_judged(plain):
     assert compare([plain], [enlarge(names[:5])]).decision == "revert"
     assert compare([plain], [enlarge(names, 1.19)]).decision == "revert"
     assert compare([plain], [enlarge(names)], has_same_input=True).decision == "revert"
-    few = [replace(run, kernels={name: run.kernels[name] for name in names[:3]}) for run in (plain, enlarge(names))]
-    assert compare(few[:1], few[1:]).decision == "revert"
+    small_runs = [
+        replace(run, kernels={name: run.kernels[name] for name in names[:3]}) for run in (plain, enlarge(names))
+    ]
+    assert compare(small_runs[:1], small_runs[1:]).decision == "revert"
 
 
 @pytest.mark.slow

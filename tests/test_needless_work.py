@@ -79,6 +79,29 @@ def test_large_arrays_of_cupy_are_joined(tmp_path):
     assert finding.evidence.startswith("4 concatenations per step of 200 µs")
 
 
+@pytest.mark.parametrize(("groups", "read_bytes", "is_found"), [(8, 8, True), (3, 8, False), (8, None, False)])
+def test_elements_of_each_group_are_picked_by_a_mask(groups, read_bytes, is_found, tmp_path):
+    def body(loop, _):
+        for _ in range(groups):
+            loop.launch("cupy_equal__int32_int_bool", 5_000)
+            loop.launch("cupy_scan_naive", 5_000)
+            if read_bytes:
+                loop.copy("D2H", read_bytes, 2_000, blocking=True)
+                loop.python(10_000)
+            loop.launch("cupy_getitem_mask", 10_000)
+            loop.launch("cupy_sum", 5_000)
+
+    findings = find(run_steps(body, steps=6, nvtx="step").trace, tmp_path)
+    title = "Elements are picked by a mask, and the host waits for their number each time"
+    assert (title in findings) == is_found
+    if is_found:
+        assert findings[title].evidence.startswith(
+            "8 times per step elements are picked by a mask (a[mask]), each after"
+        )
+        assert "cupy.bincount" in findings[title].action
+        ailments.check_finding(findings[title])
+
+
 def synthesize(*added):
     return launch_in_turn((WEIGHT.format("fwd"), 3_000), (CONVOLUTION, 6_000), *added)
 

@@ -432,11 +432,11 @@ def explain_other_input(before: Sequence[Run], after: Sequence[Run]) -> str | No
             ratios = _thread_ratios(old, new)
             larger = [ratio for ratio in ratios if ratio >= MIN_THREADS_RATIO]
             smaller = [ratio for ratio in ratios if ratio <= 1 / MIN_THREADS_RATIO]
-            changed = max(larger, smaller, key=len)
-            if len(ratios) >= MIN_INPUT_KERNELS and len(changed) >= MIN_SAME_RATIO_SHARE * len(ratios):
+            changed_ratios = max(larger, smaller, key=len)
+            if len(ratios) >= MIN_INPUT_KERNELS and len(changed_ratios) >= MIN_SAME_RATIO_SHARE * len(ratios):
                 return (
-                    f"{len(changed)} of {len(ratios)} kernels that run equally often have {median(changed):.3g} times"
-                    f" as many threads in {new.label} as in {old.label}"
+                    f"{len(changed_ratios)} of {len(ratios)} kernels that run equally often have"
+                    f" {median(changed_ratios):.3g} times as many threads in {new.label} as in {old.label}"
                 )
     return None
 
