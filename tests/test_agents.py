@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -237,6 +238,27 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
     assert [path.name for path in folder.iterdir()] == ["churn.sqlite"]
     assert list(cache.parent.iterdir()) == []
     assert not output_file.exists()
+
+
+def test_a_question_that_runs_when_stdin_ends_is_answered(tmp_path):
+    pytest.importorskip("mcp")
+    messages = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "sql", "arguments": {"query": "FROM gpus"}}},
+        # The client does not wait for this one.
+        {"id": 3, "method": "tools/call", "params": {"name": "views", "arguments": {}}},
+        {"method": "notifications/cancelled", "params": {"requestId": 3}},
+    ]  # fmt: skip
+    result = subprocess.run(
+        [sys.executable, "-m", "nsys_insight", "mcp", str(CHURN)], check=True, capture_output=True, text=True,
+        input="".join(json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages),
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "NSYS_INSIGHT_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    answers = {answer["id"]: answer for answer in map(json.loads, result.stdout.splitlines())}
+    assert "error" not in answers[1]
+    assert answers[2]["result"]["structuredContent"]["answers"][0]["row_count"] == 1
 
 
 def test_a_server_needs_a_trace_or_a_folder():

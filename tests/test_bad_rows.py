@@ -64,6 +64,16 @@ class TestTimes:
             (f"1 of {sum(row['calls'] for row in rows) + 1} kernels are left out: their times are impossible")
         ]
 
+    def test_kernels_without_an_end_are_counted(self, path):
+        total = sum(row["calls"] for row in ask(path)[0])
+        change(path, f"CREATE TABLE other AS SELECT * FROM {KERNEL}")
+        change(path, f"DROP TABLE {KERNEL}")
+        change(path, f"ALTER TABLE other RENAME TO {KERNEL}")
+        change(path, f'UPDATE {KERNEL} SET "end" = NULL WHERE rowid IN (5, 6)')
+        rows, messages = ask(path)
+        assert messages == [f"2 of {total} kernels have no end and count as 0 ns"]
+        assert sum(row["calls"] for row in rows) == total
+
     @pytest.mark.slow
     def test_every_report_answers_with_the_valid_rows(self, path):
         change(path, f'UPDATE {KERNEL} SET start = ?, "end" = ? WHERE rowid = 5', INT64_MIN, INT64_MAX)

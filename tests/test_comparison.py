@@ -392,6 +392,35 @@ def test_times_at_different_clocks_are_not_judged(plain):
     assert similar.decision == "revert"
 
 
+def test_inputs_of_different_sizes_are_not_judged(plain):
+    slower = replace(
+        plain, metrics={**plain.metrics, "wall_ns": Samples(tuple(2 * n for n in plain.metrics["wall_ns"].values))}
+    )
+
+    def enlarge(names, factor=1.2):
+        kernels = {
+            name: replace(kernel, threads=kernel.threads * (factor if name in names else 1))
+            for name, kernel in plain.kernels.items()
+        }
+        return replace(slower, kernels=kernels)
+
+    names = list(plain.kernels)
+    assert {kernel.threads for kernel in plain.kernels.values()} == {128}
+    larger = compare([plain], [enlarge(names)])
+    assert larger.decision == "unknown"
+    assert not {row.verdict for row in larger.rows} & {"improved", "regressed"}
+    (note,) = (note for note in notes(larger) if "inputs have different sizes" in note)
+    assert "7 of 7 kernels that run equally often have 1.2 times as many threads in before.sqlite as in before" in note
+    # A change of the program: of few kernels, by little, or of the kernels of a budget.
+    assert compare([plain], [enlarge(names[:5])]).decision == "revert"
+    assert compare([plain], [enlarge(names, 1.19)]).decision == "revert"
+    assert compare([plain], [enlarge(names)], has_same_input=True).decision == "revert"
+    small_runs = [
+        replace(run, kernels={name: run.kernels[name] for name in names[:3]}) for run in (plain, enlarge(names))
+    ]
+    assert compare(small_runs[:1], small_runs[1:]).decision == "revert"
+
+
 @pytest.mark.slow
 def test_the_clock_of_a_run_is_that_of_its_samples(tmp_path):
     loop = planted.Loop(Trace(), nvtx="token #")

@@ -488,7 +488,7 @@ def test_a_query_is_retried_when_duckdb_gives_up_on_its_connection(tmp_path, mon
 def test_every_finding_has_a_trace_on_which_it_fires_and_others_on_which_it_does_not():
     family_rules = [name for names_of_family in FAMILIES.values() for name in names_of_family]
     assert sorted(family_rules) == sorted(AILING) == sorted(CURED)
-    family_rules += ["fp64-arrays", "invariant-array", "recomputation"]  # test_needless_work.py
+    family_rules += ["fp64-arrays", "invariant-array", "recomputation", "unused-gradients"]  # test_needless_work.py
     assert sorted([*FIRES, *family_rules]) == sorted([*SILENT, *family_rules]) == list(RULES)
 
 

@@ -27,6 +27,7 @@ JOINED_BEFORE_ATTENTION = "Tensors are joined before each attention call, which 
 JOINED = "Large tensors are joined, which copies all of them"
 NORMALIZED = "Weights are normalized again in each step, without training"
 PEAKS = [{"precision": name, "tflop_per_s": rate} for name, rate in (("fp32", 67.0), ("fp64", 34.0))]
+INPUT = {"copy_kind": "H2D", "size_bytes": 8}
 GATHERED = "Rows are gathered before layers that may treat each row by itself"
 
 
@@ -79,6 +80,29 @@ def test_large_arrays_of_cupy_are_joined(tmp_path):
     trace = launch_in_turn(("cupy_multiply__float32_float32_float32", 50_000), (CUPY_JOIN, 200_000))
     finding = find(trace, tmp_path)["Large arrays are joined, which copies all of them"]
     assert finding.evidence.startswith("4 concatenations per step of 200 µs")
+
+
+@pytest.mark.parametrize(("groups", "read_bytes", "is_found"), [(8, 8, True), (3, 8, False), (8, None, False)])
+def test_elements_of_each_group_are_picked_by_a_mask(groups, read_bytes, is_found, tmp_path):
+    def body(loop, _):
+        for _ in range(groups):
+            loop.launch("cupy_equal__int32_int_bool", 5_000)
+            loop.launch("cupy_scan_naive", 5_000)
+            if read_bytes:
+                loop.copy("D2H", read_bytes, 2_000, blocking=True)
+                loop.python(10_000)
+            loop.launch("cupy_getitem_mask", 10_000)
+            loop.launch("cupy_sum", 5_000)
+
+    findings = find(run_steps(body, steps=6, nvtx="step").trace, tmp_path)
+    title = "Elements are picked by a mask, and the host waits for their number each time"
+    assert (title in findings) == is_found
+    if is_found:
+        assert findings[title].evidence.startswith(
+            "8 times per step elements are picked by a mask (a[mask]), each after"
+        )
+        assert "cupy.bincount" in findings[title].action
+        ailments.check_finding(findings[title])
 
 
 def synthesize(*added):
@@ -159,6 +183,56 @@ def test_half_of_the_layers_are_computed_again(tmp_path):
 )
 def test_usual_training_computes_nothing_again(program, tmp_path):
     assert not find(train(**program), tmp_path, "recomputation")
+
+
+WEIGHT_GRADIENT = "sm90_xmma_wgrad_indexed_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x{}x32"
+INPUT_GRADIENT = WEIGHT_GRADIENT.replace("wgrad", "dgrad")
+FUSED_ADAM = "void at::native::<unnamed>::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<(int)4>>(T1)"
+CRITIC, GENERATOR = range(2), range(2, 8)
+
+
+def train_in_turn(*parts):
+    """Make steps of parts: the layers whose gradients are computed, and the blocks of the update after them.
+
+    A function returns the part of a step.
+    """
+
+    def body(loop, step):
+        for layers, blocks in (part(step) if callable(part) else part for part in parts):
+            for layer in layers:
+                loop.launch(INPUT_GRADIENT.format(layer), 200_000, grid=(132, 1, 1))
+                loop.launch(WEIGHT_GRADIENT.format(layer), 300_000, grid=(128, 1, 1))
+            loop.launch(FUSED_ADAM, 50_000, grid=(blocks, 1, 1))
+
+    return run_steps(body, steps=6, nvtx="step").trace
+
+
+def test_gradients_of_the_other_network_are_thrown_away(tmp_path):
+    trace = train_in_turn(([*CRITIC, *CRITIC, *GENERATOR], 49), ([*CRITIC, *GENERATOR], 274))
+    finding = find(trace, tmp_path, "unused-gradients")["unused-gradients"]
+    assert finding.evidence.startswith("8 launches per step of gradients of a convolution's weights run before both")
+    assert "100.0% of those before the update with 274 blocks, 80.0% of those before the" in finding.evidence
+    assert (finding.saving_low_ns, finding.recoverable_ns) == pytest.approx((8 * 300_000, 8 * 500_000), rel=0.01)
+    assert "output.detach()" in finding.action
+    ailments.check_finding(finding)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        # The cured program, and one whose critic is frozen in the step of the generator.
+        [([*CRITIC, *CRITIC], 49), ([*CRITIC, *GENERATOR], 274)],
+        [([*CRITIC, *CRITIC], 49), (GENERATOR, 274)],
+        # Two networks of one size, or two batches of one network.
+        [(GENERATOR, 274), (GENERATOR, 274)],
+        # Few layers, which may have equal sizes by chance.
+        [(CRITIC, 49), ([*CRITIC, *GENERATOR], 274)],
+        # A single update in each step, which sometimes leaves layers out.
+        [lambda step: (GENERATOR, 274) if step % 2 else ([*CRITIC, *GENERATOR], 323)],
+    ],
+)
+def test_each_update_uses_its_gradients(parts, tmp_path):
+    assert not find(train_in_turn(*parts), tmp_path, "unused-gradients")
 
 
 def test_a_repeated_kernel_of_cutlass_has_the_name_of_its_argument(tmp_path):
@@ -324,7 +398,7 @@ DOT_PRODUCT = "void cub::detail::reduce::DeviceReduceKernel<cub::detail::reduce:
 )
 def test_arrays_in_fp64_by_name(name, is_double, run_rule):
     shape = {"name": name, "total_ns": 600_000, "calls": 2, "avg_ns": 300_000, "kernel_time_pct": 60.0}
-    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=PEAKS, _step_totals=[STEP])
+    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=PEAKS, memcpys=[INPUT], _step_totals=[STEP])
     assert [(row["recoverable_ns"], row["saving_low_ns"]) for row in rows] == [(300_000, 120_000)] * is_double
 
 
@@ -340,16 +414,30 @@ def test_arrays_in_fp64_by_name(name, is_double, run_rule):
 def test_arrays_in_fp64_by_time(changes, ratio, share, run_rule):
     peaks = [{"precision": name, "tflop_per_s": rate} for name, rate in (("fp32", 64.0), ("fp64", 64.0 / ratio))]
     shape = {"name": DOUBLE_FFT, "total_ns": 600_000, "calls": 1, "avg_ns": 600_000, "kernel_time_pct": 60.0, **changes}
-    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=peaks, _step_totals=[STEP])
+    rows = run_rule("fp64-arrays", _steady_shapes=[shape], gpu_peaks=peaks, memcpys=[INPUT], _step_totals=[STEP])
     assert [row["recoverable_ns"] for row in rows] == ([share * 600_000] if share else [])
 
 
-def test_a_solver_needs_fp64(run_rule):
+@pytest.mark.parametrize(
+    ("name", "calls", "read_bytes", "is_found"),
+    [
+        # One sum to one number that stays on the GPU is no solver.
+        (DOT_PRODUCT, 1, 1024, True),
+        (DOT_PRODUCT, 2, 1024, False),
+        (DOT_PRODUCT, 1, 8, False),
+        ("void dot_kernel<double, (int)128, (int)0>(T3)", 1, 1024, False),
+    ],
+)
+def test_a_solver_needs_fp64(name, calls, read_bytes, is_found, run_rule):
     shapes = [
-        {"name": name, "total_ns": 500_000, "calls": 1, "avg_ns": 500_000, "kernel_time_pct": 50.0}
-        for name in ("cupy_multiply__float64_float64_float64", DOT_PRODUCT)
+        {"name": name, "total_ns": 500_000, "calls": calls, "avg_ns": 500_000, "kernel_time_pct": 50.0}
+        for name in ("cupy_multiply__float64_float64_float64", name)
     ]
-    assert not run_rule("fp64-arrays", _steady_shapes=shapes, gpu_peaks=PEAKS, _step_totals=[STEP])
+    rows = run_rule(
+        "fp64-arrays", _steady_shapes=shapes, gpu_peaks=PEAKS, _step_totals=[STEP],
+        memcpys=[{**INPUT, "copy_kind": "D2H", "size_bytes": read_bytes}],
+    )  # fmt: skip
+    assert len(rows) == is_found
 
 
 def test_arrays_in_fp64_are_found_in_a_trace_of_cupy(tmp_path):

@@ -171,3 +171,28 @@ def test_a_range_without_operations_is_no_step_to_simulate(tmp_path):
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         assert [row["kernels"] for row in session.run("steps", step_range="step").to_dicts()] == [2, 2, 0]
         assert {"k", "m"} <= {row["name"] for row in session.run("critical-path", step_range="step").to_dicts()}
+
+
+@pytest.mark.parametrize(
+    ("call", "takes", "pid", "is_noted"),
+    [
+        ("cudaMalloc", 133_000_000, 200, True),
+        # A short call, a wait, and the program's own call create no context of another process.
+        ("cudaMalloc", 19_999_999, 200, False),
+        ("cudaDeviceSynchronize", 133_000_000, 200, False),
+        ("cudaMalloc", 133_000_000, 100, False),
+    ],
+)
+def test_a_note_says_that_another_process_creates_its_context(call, takes, pid, is_noted, tmp_path):
+    trace = Trace()
+    trace.thread(pid=pid, tid=pid + 1).call(call, start=0, takes=takes)
+    host = trace.thread(pid=100, now=1_000_000)
+    for _ in range(STEPS):
+        with host.nvtx("step"):
+            host.launch("k", api=6_000, queue=300_000, runs=100_000).sync("device").idle(20_000)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        answer = session.answer("critical-path", step_range="step")
+    notes = [note for note in answer.notes if "first CUDA call" in note]
+    assert len(notes) == is_noted
+    if is_noted:
+        assert notes[0].startswith(f"while process {pid} made its first CUDA call, {call} of 133 ms, ")

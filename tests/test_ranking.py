@@ -53,6 +53,16 @@ def test_findings_are_ranked_by_saving():
     assert list(name_tree(rank(findings))) == ["capture", "most", "more", "some", "remedy", "unknown"]
 
 
+def test_findings_that_add_up_to_more_than_a_step_overlap():
+    findings = [
+        make_finding("most", 80, 80.0), make_finding("more", 25, 25.0), make_finding("some", 20, 20.0),
+        make_finding("unknown", None, 30.0), make_finding("outside", 70, 70.0, share_of="trace"),
+    ]  # fmt: skip
+    assert {finding.name: finding.overlaps for finding in rank(findings)} == {
+        "most": False, "more": True, "some": False, "unknown": False, "outside": False
+    }  # fmt: skip
+
+
 def test_the_finding_of_the_verdict_comes_first_among_those_of_its_severity():
     findings = [
         make_finding("little", 20, 4.0, severity="warning"), make_finding("kernels", None, 60.0),

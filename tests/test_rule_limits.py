@@ -1581,6 +1581,17 @@ def test_gaps_after_copies_of_results(changes, read, back_bytes, is_found, run_r
     assert [(row["gap_ns"], row["recoverable_ns"], row["family"]) for row in rows] == [expected] * is_found
 
 
+@pytest.mark.parametrize(("other_ns", "has_copies"), [(40_000, True), (40_001, False)])
+def test_gaps_after_copies_count_copies_where_most_belong_to_them(other_ns, has_copies, run_rule):
+    gap = {"gpu_id": 0, "host": "late", "start_ns": 100_000, "end_ns": 300_000, "call_ns": 300_000, "sync_ns": 0,
+           "copy_ns": 0, "alloc_ns": 0, "mpi_ns": 0, "api_ns": 0}  # fmt: skip
+    copies = [{"copy_kind": "D2H", "start_ns": end_ns - ns, "end_ns": end_ns, "size_bytes": 1 << 16}
+              for ns, end_ns in ((40_000, 100_000), (other_ns, 50_000))]  # fmt: skip
+    (row,) = run_rule("host-stage", _idle_time=[gap], memcpys=copies, _steady_windows=WINDOWS[:1], _step_totals=[STEP])
+    assert row["recoverable_ns"] == 200_000 + 40_000 * has_copies
+    assert ("copy" in row["explains"]) == has_copies
+
+
 @pytest.mark.parametrize(
     ("busy_ns", "api_ns", "copy_ns", "expected"),
     [

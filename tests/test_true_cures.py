@@ -454,6 +454,21 @@ def test_chains_of_one_kind_are_counted_together(tmp_path):
     assert finding.evidence.count("in a row") == 1
 
 
+def test_a_known_chain_has_the_remedy_of_the_catalog(tmp_path):
+    gelu = [
+        native(name) for name in ("pow_tensor_scalar", "MulFunctor", "CUDAFunctor_add", "MulFunctor", "tanh_kernel")
+    ]
+    gelu += [native(name) for name in ("CUDAFunctor_add", "MulFunctor", "MulFunctor")]
+    known_chain = evaluate_on(make_chains(gelu), tmp_path, "fusion")["fusion"]
+    assert known_chain.action.startswith(
+        "For GELU in pieces: torch.nn.functional.gelu(approximate='tanh'), or torch.compile. "
+    )
+    unknown_chain = evaluate_on(make_chains([native("MulFunctor"), native("sqrt_kernel")]), tmp_path, "fusion")[
+        "fusion"
+    ]
+    assert unknown_chain.action.startswith("Use torch.compile for the module that has the chain")
+
+
 def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
     update = "void at::native::multi_tensor_apply_kernel<TensorListMetadata<2>, {}<float>>(T1)"
     chain = [update.format(name) for name in ("BinaryOpScalarFunctor", "LerpFunctor", "PointwiseOpScalarFunctor")]

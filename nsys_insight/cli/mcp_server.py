@@ -11,9 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.types import (
+    CallToolResult,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import Field, TypeAdapter, ValidationError, WithJsonSchema
 
 import nsys_insight
@@ -112,6 +120,36 @@ class _Server(MCPServer[Any]):
                 return _make_error(_describe_invalid(error.__cause__))
             raise
 
+    async def run_stdio_async(self) -> None:
+        """Serve until stdin ends, and finish the questions that still run then: the library would cancel them."""
+        # None stands for stdin, which may bring more.
+        open_requests: set[Any] = {None}
+        all_answered = anyio.Event()
+        received, requests = anyio.create_memory_object_stream[Any]()
+        answers, answered = anyio.create_memory_object_stream[Any]()
+
+        async def pass_requests() -> None:
+            async with received:
+                async for item in stdin:
+                    _note_request(getattr(item, "message", None), open_requests)
+                    await received.send(item)
+                open_requests.discard(None)
+                if open_requests:
+                    await all_answered.wait()
+
+        async def pass_answers() -> None:
+            async for item in answered:
+                await stdout.send(item)
+                if hasattr(item.message, "id"):
+                    open_requests.discard(item.message.id)
+                if not open_requests:
+                    all_answered.set()
+
+        async with stdio_server() as (stdin, stdout), stdout, anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_requests)
+            tasks.start_soon(pass_answers)
+            await self._lowlevel_server.run(requests, answers, self._lowlevel_server.create_initialization_options())
+
     async def list_tools(self) -> list[Tool]:
         """List the tools, with schemas as short as they can be: a client sends them with every conversation."""
         tools = await super().list_tools()
@@ -119,6 +157,14 @@ class _Server(MCPServer[Any]):
             tool.input_schema = _shorten_schema(tool.input_schema)
             tool.output_schema = tool.output_schema and _shorten_schema(tool.output_schema)
         return tools
+
+
+def _note_request(message: Any, open_requests: set[Any]) -> None:
+    """Add a request that waits for an answer; remove one that the client cancels, which gets none."""
+    if isinstance(message, JSONRPCRequest):
+        open_requests.add(message.id)
+    elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+        open_requests.discard((message.params or {}).get("requestId"))
 
 
 def _shorten_schema(schema: Any, definitions: dict[str, Any] | None = None) -> Any:

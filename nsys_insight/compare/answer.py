@@ -378,6 +378,11 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:  # noq
             f"neither name nor unit says whether higher or lower {unclear_metrics[0]} is better: use"
             f" --higher or --lower {unclear_metrics[0].partition(' [')[0]}"
         )
+    if comparison.other_input:
+        return (
+            f"the inputs have different sizes, so nothing is called better or worse: {comparison.other_input}. Capture"
+            " both with the same input"
+        )
     if clocks := find_clocks(comparison.before, comparison.after):
         before, after = (f"{clock / 1e9:.2f}" for clock in clocks)
         return (

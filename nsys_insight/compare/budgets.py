@@ -241,7 +241,7 @@ def get_metric_value(run: Run, metric: str) -> float | None:
 def _compare_with_baseline(baseline: Run, run: Run, tolerance_pct: float) -> list[tuple[Any, ...]]:
     """Compare a run with a baseline: the phases, and the metrics of `GATES`."""
     rows = []
-    for row in compare([baseline], [run]).rows:
+    for row in compare([baseline], [run], has_same_input=True).rows:
         if row.part == "phase" and row.metric == HEADLINE and row.verdict is not None:
             allowed = (row.before or 0) * (1 + tolerance_pct / 100)
             verdict = BROKEN if row.verdict is Verdict.REGRESSED and (row.after or 0) > allowed else OK

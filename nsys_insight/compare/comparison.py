@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.compare import members, phases
 from nsys_insight.compare.direction import Better, infer_direction
-from nsys_insight.compare.kernel_identity import Match, match_kernels
+from nsys_insight.compare.kernel_identity import CALLS_TOLERANCE, Match, match_kernels
 from nsys_insight.compare.noise import Difference, Samples, compute_differences
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Run, Side
 from nsys_insight.compare.step_times import WITHOUT_NSYS, measure_per_unit
@@ -36,6 +36,10 @@ SIGNIFICANT_VERDICTS = (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.NEW, Verdic
 MIN_CALLS_RATIO = 1.5
 MAX_RATIO_DEVIATION = 0.1
 MIN_SAME_RATIO_SHARE = 0.75
+# With an input of another size, most kernels run as often, on more or on fewer threads: by this factor at least. A
+# change of the program does that to a few kernels, so with few kernels it is unknown.
+MIN_THREADS_RATIO = 1.2
+MIN_INPUT_KERNELS = 4
 # If the runs have no kernel in common, the steps are different work if their kernel counts differ by this factor.
 MIN_KERNELS_RATIO = 4.0
 
@@ -50,9 +54,10 @@ class Row:
         name: Name of the phase, rank, collective, kernel, family or benchmark; None for the entire step.
         metric: The compared metric.
         difference: Samples of both sides, and the interval of the difference.
-        verdict: improved, regressed, changed (the metric has no better direction or an unknown one, or the kernel
-            replaced a faster one), negligible (a time that differs by less than LITTLE_PCT of the step), noise, new,
-            gone; None if it cannot be determined, because a side is unknown or was measured once.
+        verdict: improved, regressed, changed (the metric has no better direction or an unknown one, the kernel
+            replaced a faster one, or the inputs have different sizes), negligible (a time that differs by less than
+            LITTLE_PCT of the step), noise, new, gone; None if it cannot be determined, because a side is unknown or was
+            measured once.
         match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
         calls: Calls of the kernel per step, before and after.
         registers: Maximum registers per thread of the kernel, before and after.
@@ -100,12 +105,14 @@ class Comparison:
         after: The runs after.
         rows: All rows. Those of the entire step are in the order of a budget, families and kernels by size of change.
         by_run: Whether noise comes from several runs of each side, instead of the steps of one run.
+        other_input: Why the runs had inputs of different sizes; None if they had not, or if it is unknown.
     """
 
     before: Sequence[Run]
     after: Sequence[Run]
     rows: Sequence[Row]
     by_run: bool
+    other_input: str | None = None
 
     @cached_property
     def headline(self) -> list[Row]:
@@ -134,7 +141,13 @@ class Comparison:
         return [row for row in self.rows if row.verdict in verdicts and row not in self.headline]
 
 
-def compare(before: Sequence[Run], after: Sequence[Run], *, step_times_ns: tuple[int, int] | None = None) -> Comparison:
+def compare(
+    before: Sequence[Run],
+    after: Sequence[Run],
+    *,
+    step_times_ns: tuple[int, int] | None = None,
+    has_same_input: bool = False,
+) -> Comparison:
     """Compare the runs of two sides.
 
     If both sides have several runs, a sample is a run. Otherwise a sample is a step.
@@ -143,6 +156,8 @@ def compare(before: Sequence[Run], after: Sequence[Run], *, step_times_ns: tuple
         before: The runs before.
         after: The runs after.
         step_times_ns: Times of a step without nsys, before and after, as measured: they decide.
+        has_same_input: Whether the inputs are known to be the same, as for a budget: other grids are a change of the
+            program.
 
     Raises:
         UsageError: The runs have different units, their steps do different work, or the measured times are not of
@@ -190,7 +205,13 @@ def compare(before: Sequence[Run], after: Sequence[Run], *, step_times_ns: tuple
             for row in judged_rows[place - 1 : place]
             if row.part == "run" and row.metric in (HEADLINE, WITHOUT_NSYS) and row.before and row.after
         ]
-    return Comparison(before, after, judged_rows, by_run)
+    other_input = None if has_same_input else explain_other_input(before, after)
+    if other_input:
+        judged_rows = [
+            replace(row, verdict=Verdict.DIFFERENT) if row.verdict in (Verdict.IMPROVED, Verdict.REGRESSED) else row
+            for row in judged_rows
+        ]
+    return Comparison(before, after, judged_rows, by_run, other_input)
 
 
 def find_clocks(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, float] | None:
@@ -402,6 +423,33 @@ def _explain_pair(old: Run, new: Run) -> str | None:
         f"no kernel is in both, and a step of {old.label} has {counts[0]:.4g} kernels,"
         f" one of {new.label} {counts[1]:.4g}"
     )
+
+
+def explain_other_input(before: Sequence[Run], after: Sequence[Run]) -> str | None:
+    """Explain why the runs had inputs of different sizes; None if they had not, or if it is unknown."""
+    for old in before:
+        for new in after:
+            ratios = _thread_ratios(old, new)
+            larger = [ratio for ratio in ratios if ratio >= MIN_THREADS_RATIO]
+            smaller = [ratio for ratio in ratios if ratio <= 1 / MIN_THREADS_RATIO]
+            changed_ratios = max(larger, smaller, key=len)
+            if len(ratios) >= MIN_INPUT_KERNELS and len(changed_ratios) >= MIN_SAME_RATIO_SHARE * len(ratios):
+                return (
+                    f"{len(changed_ratios)} of {len(ratios)} kernels that run equally often have"
+                    f" {median(changed_ratios):.3g} times as many threads in {new.label} as in {old.label}"
+                )
+    return None
+
+
+def _thread_ratios(old: Run, new: Run) -> list[float]:
+    """Return the threads after by those before, of each kernel that runs equally often in both."""
+    pairs = [(kernel, (new.kernels or {}).get(name)) for name, kernel in (old.kernels or {}).items()]
+    return [
+        after.threads / before.threads
+        for before, after in pairs
+        if after and before.threads and after.threads
+        if abs(after.calls - before.calls) <= CALLS_TOLERANCE * before.calls
+    ]
 
 
 def _calls_per_step(run: Run) -> dict[str, float]:

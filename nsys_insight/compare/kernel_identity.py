@@ -23,11 +23,12 @@ _HASH = re.compile(r"_[0-9a-f]{8}(?=_cuda_kernel_(?:forward|backward)$)|(?<=A6A)
 
 @dataclass(frozen=True)
 class RunKernel:
-    """A kernel of a run: its family, calls per step, and registers per thread."""
+    """A kernel of a run: its family, calls per step, registers per thread, and threads of a launch (mean)."""
 
     family: str
     calls: float
     registers: int | None = None
+    threads: float | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.comparison import explain_different_work
-from nsys_insight.compare.kernel_identity import RunKernel
 from nsys_insight.compare.members import pair_members
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import HEADLINE, Member, Phases, Run, average_groups, measure, measure_full_scope
@@ -26,6 +25,7 @@ from nsys_insight.text import units
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from nsys_insight.compare.kernel_identity import RunKernel
     from nsys_insight.session.session import Session
 
 # Processes with less of the trace's GPU time are not measured.
@@ -184,9 +184,8 @@ def _average_runs(runs: Sequence[Run]) -> Run:
         for name in dict.fromkeys(name for run in runs for name in run.kernels or {}):
             of_name = [run.kernels[name] for run in runs if run.kernels and name in run.kernels]
             calls = sum(kernel.calls for kernel in of_name) / len(runs)
-            kernels[name] = RunKernel(
-                of_name[0].family, calls, max(kernel.registers or 0 for kernel in of_name) or None
-            )
+            registers = max(kernel.registers or 0 for kernel in of_name) or None
+            kernels[name] = replace(of_name[0], calls=calls, registers=registers)
             times = [run.kernel_ns.get(name) or _zeros_like(run.metrics[HEADLINE]) for run in runs]
             if mean := average_samples(times):
                 kernel_ns[name] = mean

@@ -179,8 +179,13 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
     sequence: tuple[str, ...] = ()
     if metrics.get("kernels"):
         registers = {row.name: row.registers_per_thread for row in rows("registers")}
+        threads = {row.name: row.threads for row in rows("threads")}
         tokens = method.steady_count * method.tokens_per_step
-        kernels, times = _collect_kernels(rows("kernels"), registers, value_count, steps_per_value, tokens)
+        kernels, times = _collect_kernels(rows("kernels"), value_count, steps_per_value)
+        kernels = {
+            name: replace(kernel, calls=kernel.calls / tokens, registers=registers.get(name), threads=threads.get(name))
+            for name, kernel in kernels.items()
+        }
         sequence = tuple(row.name for row in rows("sequence")) if unit != "trace" else ()
     (memory,) = rows("peak_memory")
     (clock,) = rows("clock")
@@ -202,7 +207,7 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
 
 
 def _collect_kernels(
-    rows: list[Any], registers: dict[str, int | None], value_count: int, steps_per_value: float, tokens: float
+    rows: list[Any], value_count: int, steps_per_value: float
 ) -> tuple[dict[str, RunKernel], dict[str, Samples]]:
     values: dict[str, list[float]] = {}
     families, calls = {}, dict.fromkeys((row.name for row in rows), 0)
@@ -210,7 +215,7 @@ def _collect_kernels(
         values.setdefault(row.name, [0.0] * value_count)[row.piece] = row.kernel_ns
         families[row.name] = row.family
         calls[row.name] += row.calls
-    kernels = {name: RunKernel(families[name], calls[name] / tokens, registers.get(name)) for name in values}
+    kernels = {name: RunKernel(families[name], calls[name]) for name in values}
     return kernels, {name: Samples(tuple(series), steps_per_value) for name, series in values.items()}
 
 

@@ -19,13 +19,16 @@ MAX_FINDINGS = 7
 # saving is uncertain by a factor of two, as the profiler makes the host up to twice as slow.
 MOST_EXPLAINED = 4.0
 _LAUNCH_FAMILY = "launch"
+# Shares are rounded when they are printed.
+_MAX_SUM_PCT = 100.05
 
 
 def rank(findings: Iterable[Finding], first: str | None = None) -> tuple[Finding, ...]:
     """Put each family, its symptoms and what blocks its cure under one finding, and sort by severity and saving.
 
     A remedy whose time overlaps with other findings comes after the problems of its severity. `first` is the family
-    of the verdict: unless critical, it comes first among the findings of its severity.
+    of the verdict: unless critical, it comes first among the findings of its severity. What saves more of a step than
+    the findings before it leave overlaps with them.
     """
     sort_key = partial(_make_sort_key, first=first)
     findings = sorted(findings, key=sort_key)
@@ -35,7 +38,7 @@ def rank(findings: Iterable[Finding], first: str | None = None) -> tuple[Finding
     leaders = sorted((_lead(members, family) for family, members in families.items()), key=sort_key)
     # Missing data can make the other findings wrong, so they are reported even after seven larger findings.
     incomplete = [finding for finding in leaders[MAX_FINDINGS:] if finding.family == CAPTURE_FAMILY]
-    return (*leaders[: MAX_FINDINGS - len(incomplete)], *incomplete)
+    return _mark_overlaps((*leaders[: MAX_FINDINGS - len(incomplete)], *incomplete))
 
 
 def add_run_findings(run_findings: Iterable[Finding], findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -54,6 +57,20 @@ def add_run_findings(run_findings: Iterable[Finding], findings: Sequence[Finding
 
     larger, smaller = filter(is_larger, findings), (finding for finding in findings if not is_larger(finding))
     return tuple(sorted((*larger, *run_findings, *smaller), key=rank_severity)[:MAX_FINDINGS])
+
+
+def _mark_overlaps(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Mark findings that, with those before them, would save more than all of a step."""
+    marked_findings, total_pct = [], 0.0
+    for finding in findings:
+        adds_up = not finding.overlaps and finding.share_of == "step" and finding.recoverable_ns is not None
+        share_pct = (finding.wall_pct or 0.0) if adds_up else 0.0
+        if total_pct and share_pct and total_pct + share_pct > _MAX_SUM_PCT:
+            marked_findings.append(replace(finding, overlaps=True))
+            continue
+        marked_findings.append(finding)
+        total_pct += share_pct
+    return tuple(marked_findings)
 
 
 def _find_cause(finding: Finding, findings: Sequence[Finding], visited: tuple[Finding, ...] = ()) -> Finding:

@@ -158,7 +158,7 @@ def drop_invalid_rows(
         A source without the invalid rows, and sentences about what was left out.
     """
     row_checks, relations = replace(source.row_checks, is_filtered=True), dict(source.relations)
-    left_out, backwards, unknown_values = [], [], []
+    left_out, backwards, endless, unknown_values = [], [], [], []
     repeats = _drop_repeated_keys(connection, source, relations)
     for table, column_types in types.items():
         columns = source.columns.get(table, set())
@@ -168,12 +168,13 @@ def drop_invalid_rows(
         time_test = _write_time_test(row_checks, columns)
         bounded = [name for name in numbers if name not in _TIME_COLUMNS and _column_bounds(row_checks, table, name)]
         if time_test != "true" or bounded:
-            rows, invalid_count, reversed_count, *unknown_counts = _count_invalid(
+            rows, invalid_count, reversed_count, endless_count, *unknown_counts = _count_invalid(
                 connection, row_checks, relations[table], table, column_types, bounded, time_test
             )
             total_text = f"of {rows:,} {name_rows(table)}"
             left_out += [f"{invalid_count:,} {total_text}"] if invalid_count else []
             backwards += [f"{reversed_count:,} {total_text}"] if reversed_count else []
+            endless += [f"{endless_count:,} {total_text}"] if endless_count else []
             unknown_values += [
                 f"the {_COLUMN_TEXTS.get(name, name)} of {count:,} {total_text}"
                 for name, count in zip(bounded, unknown_counts, strict=True)
@@ -190,6 +191,7 @@ def drop_invalid_rows(
         *([f"{_join_texts(repeats)} are left out: their ids are taken"] if repeats else []),
         *([f"{_join_texts(left_out)} are left out: their times are impossible"] if left_out else []),
         *([f"{_join_texts(backwards)} end before they start and count as 0 ns"] if backwards else []),
+        *([f"{_join_texts(endless)} have no end and count as 0 ns"] if endless else []),
         *([f"{_join_texts(unknown_values)} {unknown_verbs} as unknown"] if unknown_values else []),
     ]
     # Lookups in the file itself would still meet the invalid rows, so the new source has no export.
@@ -275,13 +277,18 @@ def _count_invalid(  # noqa: PLR0913, PLR0917 - one query with all counts
     bounded: Sequence[str],
     time_test: str,
 ) -> tuple[int, ...]:
-    """Return the number of rows, of invalid rows, of rows that end before they start, and of invalid values by name."""
+    """Count the rows, invalid ones, those that end before they start, those without an end, and invalid values by name.
+
+    A range of NVTX has no end if it was open when the capture ended.
+    """
     reversed_test = '("end" IS NOT NULL AND try_cast("end" AS BIGINT) < try_cast(start AS BIGINT))'
-    has_reversed_test = {"start", "end"} <= column_types.keys() and '"end"' in time_test
+    has_ends = {"start", "end"} <= column_types.keys() and '"end"' in time_test
+    endless_test = '"end" IS NULL' if has_ends and table not in _OPEN_ENDED_TABLES else "false"
     counts = [
         "count(*)",
         f"count(*) FILTER (({time_test}) IS NOT TRUE)",
-        f"count(*) FILTER (({time_test}) AND {reversed_test if has_reversed_test else 'false'})",
+        f"count(*) FILTER (({time_test}) AND {reversed_test if has_ends else 'false'})",
+        f"count(*) FILTER (({time_test}) AND {endless_test})",
         *(
             f"count({identifier(name)}) - count({_nullify_invalid(row_checks, table, name, column_types[name])})"
             for name in bounded

@@ -36,6 +36,7 @@ default of CuPy and NumPy. A factor or filter in float64 makes each result float
 
 [params]
 min_pct = [30.0, "Share of the kernel time of these kernels from which they are reported (30: a large part)"]
+max_read_bytes = [16, "Largest copy to the host that is a single number (16: a complex number in FP64)"]
 long_ns = [10000, "Shortest mean time of a kernel that counts (10 µs: shorter ones take as long with fewer bytes)"]
 */
 WITH peaks AS (
@@ -56,11 +57,17 @@ large_kernels AS (
             AND regexp_matches(name, '(?:\blambda\(|Functor\w*<|ReduceOp<)(?:double|c10::complex<double>)')
     )
     HAVING sum(kernel_time_pct) >= $min_pct
-        -- Sums to one number and sparse products: an iterative solver or a test of convergence needs the digits.
+        -- An iterative solver or a test of convergence needs the digits: dot products, sparse products, several sums to
+        -- one number in a step, or one that the host reads.
         AND NOT EXISTS (
-            FROM _steady_shapes
-            WHERE regexp_matches(name, '(?:DeviceReduce\w*Kernel|dot_kernel|nrm2_kernel|csr\w*)<.*\bdouble\b')
+            FROM _steady_shapes WHERE regexp_matches(name, '(?:dot_kernel|nrm2_kernel|csr\w*)<.*\bdouble\b')
         )
+        AND coalesce((
+            SELECT sum(calls) <= (SELECT units FROM _step_totals) AND NOT EXISTS (
+                FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes <= $max_read_bytes
+            )
+            FROM _steady_shapes WHERE regexp_matches(name, 'DeviceReduce\w*Kernel<.*\bdouble\b')
+        ), true)
 )
 SELECT
     least(if(p.is_slow, 0.9, 0.5) * k.total_ns / t.units, limits.high_limit_ns) AS recoverable_ns,

@@ -46,6 +46,12 @@ openacc = "Merge the loops into one parallel region; start with the first chain.
 openmp = "Merge the loops into one target region; start with the first chain."
 julia = "Fuse the operations into one broadcast expression (@.); start with the first chain."
 
+[fix.known]
+any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
+pytorch = """
+For {first_pattern}: {first_remedy}. For other chains, use torch.compile for the module that has them, a library's fused kernel, or
+one in Triton."""
+
 [fix.optimizer]
 any = "Update the parameters with the optimizer's fused kernel. For other chains, use a compiler or a fused kernel."
 pytorch = """
@@ -78,8 +84,8 @@ chosen_candidates AS (
 ),
 kinds AS (
     SELECT
-        any_value(nullif(pattern, 'unrecognized')) AS pattern, any_value(kernel_count) AS kernels,
-        sum(per_step) AS occurrences, count(*) AS chains, row_number() OVER (ORDER BY min(candidate)) AS turn
+        any_value(nullif(pattern, 'unrecognized')) AS pattern, any_value(remedy) AS remedy,
+        any_value(kernel_count) AS kernels, sum(per_step) AS occurrences, count(*) AS chains, row_number() OVER (ORDER BY min(candidate)) AS turn
     FROM chosen_candidates WHERE NOT stays
     GROUP BY kind
 ),
@@ -98,7 +104,15 @@ chains AS (
         sum(chains) AS chains, nullif(sum(chains) FILTER (turn > 3), 0) AS more_chains,
         list({'pattern': pattern, 'kernels': kernels, 'occurrences': occurrences} ORDER BY turn)
             FILTER (turn <= 3) AS largest_chains,
-        CASE WHEN bool_or(turn = 1 AND pattern LIKE 'optimizer%') THEN 'optimizer' ELSE 'chains' END AS cure_case
+        any_value(pattern) FILTER (turn = 1) AS first_pattern,
+        any_value(nullif(remedy, 'novel')) FILTER (turn = 1) AS first_remedy,
+        CASE
+            WHEN bool_or(turn = 1 AND pattern LIKE 'optimizer%') THEN 'optimizer'
+            -- The remedies of the catalog are in the words of PyTorch.
+            WHEN first_pattern IS NOT NULL AND first_remedy IS NOT NULL
+                AND EXISTS (FROM frameworks WHERE framework = 'pytorch' AND is_program) THEN 'known'
+            ELSE 'chains'
+        END AS cure_case
     FROM kinds
 )
 SELECT

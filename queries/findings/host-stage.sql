@@ -3,7 +3,6 @@ code = "NSI120"
 title = "The GPU waits for the host after each copy of results"
 family = "host-stage"
 is_host_work = true
-explains = ["late-host", "start", "wait", "outlier-steps", "host-input"]
 meaning = """
 In most steps data goes to the host, and the GPU is idle while the thread that launches is outside of CUDA calls. In
 that time the host works on this data, or prepares what comes next."""
@@ -17,7 +16,7 @@ evidence = [
 skip_if = "The host does not compute with this data: it writes a file, or waits for input or for other processes."
 effort = "function"
 estimate = """
-High: these gaps, and the copies before and after them. Low: the time in which the thread is outside of CUDA calls, less
+High: these gaps, with the copies before and after them where those are at least half of all copies. Low: the time in which the thread is outside of CUDA calls, less
 half of the time in which the GPU is busy: it would do this work as well."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "host"
@@ -87,18 +86,26 @@ stage_totals AS (
         median(back_bytes) FILTER (back_bytes >= $min_bytes) AS back_bytes
     FROM stage_gaps
     HAVING median(size_bytes) >= $min_bytes
+),
+all_copies AS (
+    SELECT sum(c.end_ns - c.start_ns)::DOUBLE AS all_ns
+    FROM copies AS c ASOF JOIN _steady_windows AS s ON s.start_ns <= c.start_ns
+    WHERE c.start_ns < s.end_ns
 )
 SELECT
-    (g.gap_ns + g.copy_ns) / t.units AS recoverable_ns,
+    -- Where most copies have nothing to do with these gaps, copy-bound reports all of them: no copy is counted twice.
+    2 * g.copy_ns >= a.all_ns AS has_copies,
+    (g.gap_ns + if(has_copies, g.copy_ns, 0)) / t.units AS recoverable_ns,
     greatest(0, g.host_ns / t.units - 0.5 * t.busy_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     -- Where nothing goes back, the two take turns: it is the same idle time.
     CASE WHEN g.back_steps IS NULL THEN 'alternating' ELSE 'host-stage' END AS family,
+    ['late-host', 'start', 'wait', 'outlier-steps', 'host-input'] || if(has_copies, ['copy'], []) AS explains,
     g.stage_steps, (SELECT count(*) FROM _steady_windows) AS steps, g.copy_bytes,
     g.gap_ns / t.units AS gap_ns, t.wall_ns AS step_ns, g.host_ns / t.units AS host_ns, g.copy_ns / t.units AS copy_ns,
     g.back_steps, g.back_bytes
-FROM stage_totals AS g, _step_totals AS t
+FROM stage_totals AS g, all_copies AS a, _step_totals AS t
 -- Where copies take most of the time, they are what to shorten.
 WHERE t.has_steps AND 100 * g.host_ns >= $min_pct * t.wall_ns * t.units AND 2 * g.host_ns >= g.copy_ns
     AND g.stage_steps >= 0.5 * (SELECT count(*) FROM _steady_windows)

@@ -49,6 +49,30 @@ run.text = [[
 run.query = """
 SELECT reason, first_step AS first_step_id, first_step + steps - 1 AS last_step_id, measured_ns, played_ns
 FROM critical_path_run"""
+
+contexts.text = """
+while process {process_id} made its first CUDA call, {name} of {call_ns}, {overlap_ns} of these steps passed: where that
+creates a context on the same GPU, an operation may start hundreds of microseconds after its launch call, and launch
+latency is partly such waits"""
+contexts.query = """
+WITH steps_of_path AS (
+    SELECT s.process_id, min(s.host_start_ns) AS start_ns, max(s.end_ns) AS end_ns
+    FROM steps AS s JOIN critical_path_run AS r ON s.step BETWEEN r.first_step AND r.first_step + r.steps - 1
+    WHERE EXISTS (FROM answer WHERE kind = 'launch latency')
+    GROUP BY s.process_id
+),
+-- What runs before a context exists.
+first_calls AS (
+    SELECT process_id, min_by(name, start_ns) AS name, min(start_ns) AS start_ns, min_by(end_ns, start_ns) AS end_ns
+    FROM outer_api_calls WHERE regexp_matches(name, '^cuda|^cu(CtxCreate|DevicePrimaryCtxRetain)')
+    GROUP BY process_id
+)
+SELECT
+    c.process_id, c.name, c.end_ns - c.start_ns AS call_ns,
+    least(c.end_ns, s.end_ns) - greatest(c.start_ns, s.start_ns) AS overlap_ns
+FROM first_calls AS c JOIN steps_of_path AS s ON c.process_id <> s.process_id
+WHERE overlap_ns > 0 AND call_ns >= 20000000 AND NOT regexp_matches(name, 'Synchronize|Memcpy|Launch')
+ORDER BY overlap_ns DESC, c.process_id LIMIT 1"""
 */
 SELECT
     kind, name, nvtx_path, path_ns, 100 * path_ns / (SELECT sum(path_ns) FROM critical_path) AS path_pct, saved_ns,
