@@ -128,8 +128,10 @@ def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
     if not method.method:
         run("no_pieces")
     if method.method:
-        run("totals", process=process)
-        run("classify_steps")
+        (launched,) = run("totals", process=process)
+        if launched.graph_operations:
+            run("graph_launches")
+        run("classify_steps", process=process)
         run("interruptions")
     run(
         "method",

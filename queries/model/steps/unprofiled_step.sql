@@ -51,12 +51,11 @@ usual_calls AS (
     ORDER BY calls DESC, c.call_group = 'launch' DESC, c.call_group
     LIMIT 1
 ),
--- NVTX ranges of a step, as in `nvtx_ranges`.
+-- NVTX ranges of a step.
 range_counts AS (
     SELECT count(*) / any_value(m.steps) AS ranges
-    FROM raw.NVTX_EVENTS AS n
-    JOIN middle_steps AS m ON m.process_id = pid_of(n.globalTid) AND n.start BETWEEN m.start_ns AND m.end_ns
-    WHERE n.eventType IN (59, 60, 70, 71)
+    FROM nvtx_ranges AS n
+    JOIN middle_steps AS m ON m.process_id = n.process_id AND n.start_ns BETWEEN m.start_ns AND m.end_ns
 ),
 -- What puts work on the GPU, without graphs, and what loads code.
 call_times AS (
