@@ -35,18 +35,18 @@ contents AS (
     SELECT
         g.process_id, g.device_id,
         list_sort(list(DISTINCT n.construct) FILTER (n.construct IS NOT NULL)) AS constructs,
-        list_sort(list(DISTINCT n.family) FILTER (n.family IS NOT NULL)) AS families
+        list_sort(list(DISTINCT n.family) FILTER (n.family IS NOT NULL)) AS families,
+        bool_or(regexp_extract(n.name, '(?i)backward|_bwd|_bprop|dgrad|wgrad') <> '') AS has_backward
     FROM facts.operation_groups AS g
     LEFT JOIN names AS n USING (name_id)
     GROUP BY g.process_id, g.device_id
 ),
 programs AS (
     SELECT
-        g.process_id, count(DISTINCT g.device_id) AS devices, min(g.device_id) AS first_device_id,
-        coalesce(bool_or(regexp_matches(n.name, '(?i)backward|_bwd|_bprop|dgrad|wgrad')), false) AS has_backward
-    FROM facts.operation_groups AS g
-    LEFT JOIN names AS n USING (name_id)
-    GROUP BY g.process_id
+        process_id, count(device_id) AS devices, min(device_id) AS first_device_id,
+        coalesce(bool_or(has_backward), false) AS has_backward
+    FROM contents
+    GROUP BY process_id
 )
 SELECT
     row_number() OVER (

@@ -116,8 +116,8 @@ def _detect(context: Context, run: Run) -> None:
     if busiest:
         operations.find(context, busiest[0].process_id)
         _detect_in_process(run, busiest[0].process_id, context.options.steps)
-    views, tables = "named owned", "pieces ranges line slots counted calls waits work busy totals numbered"
-    scratch = [f"VIEW IF EXISTS internal.step_{name}" for name in views.split()]
+    tables = "named pieces ranges counted calls waits work busy totals numbered"
+    scratch = ["VIEW IF EXISTS internal.step_owned"]
     scratch += [f"TABLE IF EXISTS internal.step_{name}" for name in tables.split()]
     context.connection.execute("; ".join(f"DROP {relation}" for relation in scratch))
 
@@ -128,8 +128,10 @@ def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
     if not method.method:
         run("no_pieces")
     if method.method:
-        run("totals", process=process)
-        run("classify_steps")
+        (work,) = run("totals", process=process)
+        if work.graph_operations:
+            run("graph_launches")
+        run("classify_steps", process=process)
         run("interruptions")
     run(
         "method",

@@ -11,13 +11,17 @@ INSERT INTO facts.steps BY NAME
 WITH warm_ups AS (
     SELECT start_ns, max(end_ns) OVER (ORDER BY start_ns, end_ns) AS end_ns
     FROM nvtx_ranges
-    WHERE process_id = (SELECT any_value(process_id) FROM internal.step_totals) AND is_warm_up_name(name)
-        AND end_ns > start_ns
+    WHERE process_id = $process AND is_warm_up_name(name) AND end_ns > start_ns
+),
+trace_time AS (
+    SELECT min(start_ns) AS trace_start_ns, max(end_ns) AS trace_end_ns FROM wall
 ),
 recorded_steps AS (
     SELECT
-        *, is_step AND ops = 0 AND api_ns = 0 AND start_ns >= (SELECT max(end_ns) FROM wall) AS is_unrecorded
-    FROM internal.step_totals
+        t.piece, t.is_step, t.is_open, t.ops, t.gpu_ns, t.duration_ns, t.gpu_busy_ns, t.gpu_idle_ns, t.kernels,
+        t.launch_calls, t.mallocs + t.frees AS allocations, t.sync_points, t.host_start_ns,
+        t.is_step AND t.ops = 0 AND t.api_ns = 0 AND t.start_ns >= w.trace_end_ns AS is_unrecorded
+    FROM internal.step_totals AS t CROSS JOIN trace_time AS w
 ),
 totals AS (
     SELECT
@@ -38,7 +42,7 @@ step_medians AS (
         quantile_cont(gpu_idle_ns, 0.5) AS gpu_idle_ns,
         quantile_disc(kernels, 0.5) AS kernels,
         quantile_disc(launch_calls, 0.5) AS launch_calls,
-        quantile_disc(mallocs + frees, 0.5) AS allocations,
+        quantile_disc(allocations, 0.5) AS allocations,
         quantile_disc(sync_points, 0.5) AS sync_points,
         quantile_cont(ops, 0.5) AS ops,
         quantile_cont(gpu_ns, 0.5) AS gpu_ns
@@ -54,7 +58,7 @@ compared_steps AS (
             WHEN is_step THEN count(CASE WHEN is_step THEN 1 END) OVER (ORDER BY piece ROWS UNBOUNDED PRECEDING) - 1
         END AS step,
         is_step AND NOT is_open AND abs(t.duration_ns - u.duration_ns) > u.tolerance_ns AS is_unlike,
-        is_step AND t.mallocs + t.frees > u.allocations AS allocates_more,
+        is_step AND t.allocations > u.allocations AS allocates_more,
         is_step AND t.ops < 0.5 * u.ops AS is_partial,
         is_step
             AND greatest(t.gpu_idle_ns - u.gpu_idle_ns, t.gpu_busy_ns - u.gpu_busy_ns)
@@ -71,8 +75,8 @@ compared_steps AS (
             CASE WHEN t.kernels <> u.kernels THEN 'kernels: ' || t.kernels || ', usually ' || u.kernels END,
             CASE WHEN t.launch_calls <> u.launch_calls AND t.kernels IS NULL
                 THEN 'launch calls: ' || t.launch_calls || ', usually ' || u.launch_calls END,
-            CASE WHEN t.mallocs + t.frees <> u.allocations
-                THEN 'allocations and frees: ' || (t.mallocs + t.frees) || ', usually ' || u.allocations END,
+            CASE WHEN t.allocations <> u.allocations
+                THEN 'allocations and frees: ' || t.allocations || ', usually ' || u.allocations END,
             CASE
                 WHEN t.sync_points <> u.sync_points
                     THEN 'sync points: ' || t.sync_points || ', usually ' || u.sync_points
@@ -110,24 +114,22 @@ steps_with_phase AS (
     FROM steps_with_limits
 )
 SELECT
-    step, phase, phase = 'steady' AND is_unlike AS is_outlier,
+    p.step, p.phase, p.phase = 'steady' AND p.is_unlike AS is_outlier,
     CASE
-        WHEN is_called_warm_up THEN 'in a range named warm-up'
-        WHEN phase = 'prefill' THEN 'about as many operations as a step, but different ones that take longer'
-        WHEN phase = 'other' THEN 'not the operations of a step'
-        WHEN is_unrecorded THEN 'begins after the last CUDA call in the trace'
-        WHEN phase = 'tail' THEN 'no step follows, so it ends with its last operation'
-        WHEN phase = 'warm-up' OR is_unlike THEN nullif(differs, '')
+        WHEN p.is_called_warm_up THEN 'in a range named warm-up'
+        WHEN p.phase = 'prefill' THEN 'about as many operations as a step, but different ones that take longer'
+        WHEN p.phase = 'other' THEN 'not the operations of a step'
+        WHEN p.is_unrecorded THEN 'begins after the last CUDA call in the trace'
+        WHEN p.phase = 'tail' THEN 'no step follows, so it ends with its last operation'
+        WHEN p.phase = 'warm-up' OR p.is_unlike THEN nullif(p.differs, '')
     END AS reason,
-    CASE
-        WHEN host_start_ns > -9223372036854775807 THEN host_start_ns ELSE (SELECT min(start_ns) FROM wall)
-    END AS host_start_ns,
-    CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
-    * EXCLUDE (
-        step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more,
-        takes_more, is_partial, is_unrecorded, differs, is_like_prefill, steps, first_steady,
-        is_called_warm_up, longest_later_ns, last_slow_step)
-FROM steps_with_phase;
+    CASE WHEN t.host_start_ns > -9223372036854775807 THEN t.host_start_ns ELSE w.trace_start_ns END AS host_start_ns,
+    CASE WHEN t.host_end_ns < 9223372036854775807 THEN t.host_end_ns ELSE w.trace_end_ns END AS host_end_ns,
+    t.* EXCLUDE (piece, is_step, is_open, ops, gpu_ns, host_start_ns, host_end_ns)
+FROM steps_with_phase AS p
+JOIN internal.step_totals AS t USING (piece)
+CROSS JOIN trace_time AS w
+ORDER BY piece;
 
 CREATE OR REPLACE TABLE internal.step_numbered AS
 SELECT n.piece, s.step, s.phase, s.process_id
@@ -139,25 +141,10 @@ SELECT s.step, s.process_id, c.thread_id, c.call_group, c.calls, c.time_ns
 FROM internal.step_counted AS c
 JOIN internal.step_numbered AS s USING (piece);
 
--- The kernels of a graph share its launch call. The call is compared with the first kernel.
 INSERT INTO facts.step_launches BY NAME
 SELECT
-    s.step,
-    sum(l.launch_calls)::BIGINT AS launch_calls,
-    sum(l.graph_launches)::BIGINT AS graph_launches,
-    sum(l.launch_queue_ns)::BIGINT AS launch_queue_ns,
-    coalesce(sum(l.queue_ns), 0)::BIGINT AS queue_ns,
-    sum(l.ahead_calls)::BIGINT AS ahead_calls
-FROM (
-    SELECT piece, launches AS launch_calls, 0 AS graph_launches, launch_queue_ns, queue_ns, ahead_calls
-    FROM internal.step_work WHERE launches > 0
-    UNION ALL
-    SELECT piece, 1, 1, min(start_ns) - min(call_ns), greatest(min(start_ns) - min(returned_ns), 0),
-        (min(start_ns) >= min(returned_ns) + 10000)::INTEGER
-    FROM internal.step_owned WHERE kind IN ('kernel', 'graph') AND call_group = 'graph launch'
-    GROUP BY piece, correlation_id
-    HAVING min(start_ns) >= min(call_ns)
-) AS l
+    s.step, w.launches AS launch_calls, w.graph_launches, w.launch_queue_ns, coalesce(w.queue_ns, 0) AS queue_ns,
+    w.ahead_calls
+FROM internal.step_work AS w
 JOIN internal.step_numbered AS s USING (piece)
-WHERE s.phase = 'steady'
-GROUP BY s.step;
+WHERE w.launches > 0 AND s.phase = 'steady'

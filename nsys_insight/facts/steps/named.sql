@@ -2,7 +2,7 @@
 -- ranges except a framework's operators, the ranges that libraries and XLA open inside a step, and warm-up. The pattern
 -- is the text with numbers as #. A range that is never closed ends where the next one with its text begins: the program
 -- forgot to close it, as it does if it leaves the loop's body early.
-CREATE OR REPLACE VIEW internal.step_named AS
+CREATE OR REPLACE TABLE internal.step_named AS
 WITH patterns AS MATERIALIZED (
     SELECT
         thread_id, start_ns, end_ns, name, domain,

@@ -58,8 +58,8 @@ SELECT
     coalesce(sum(size_bytes) FILTER (kind = 'H2D'), 0)::BIGINT AS h2d_bytes,
     count(*) FILTER (kind = 'D2H') AS d2h_copies,
     coalesce(sum(size_bytes) FILTER (kind = 'D2H'), 0)::BIGINT AS d2h_bytes,
-    -- Kernels with their own launch call, for `facts.step_launches`.
-    count(*) FILTER (is_launched) AS launches,
+    -- Kernels with their own launch call, for `facts.step_launches`. `graph_launches.sql` adds graphs.
+    count(*) FILTER (is_launched) AS launches, 0 AS graph_launches,
     sum(start_ns - call_ns) FILTER (is_launched) AS launch_queue_ns,
     sum(start_ns - returned_ns) FILTER (is_launched AND start_ns > returned_ns) AS queue_ns,
     count(*) FILTER (is_launched AND start_ns >= returned_ns + 10000) AS ahead_calls,
@@ -125,4 +125,6 @@ FROM internal.step_pieces AS p
 LEFT JOIN internal.step_calls AS c USING (piece)
 LEFT JOIN internal.step_waits AS s USING (piece)
 LEFT JOIN internal.step_work AS o USING (piece)
-LEFT JOIN internal.step_busy AS w USING (piece)
+LEFT JOIN internal.step_busy AS w USING (piece);
+
+SELECT count(*) AS graph_operations FROM internal.step_launched WHERE call_group = 'graph launch'

@@ -8,7 +8,12 @@ kernel_time_pct = "Share of the kernel time of the steps in kernels that only it
 evidence = "What shows it"
 is_program = "Whether the framework is that of the program: one row"
 */
-WITH kernel_times AS (
+WITH cuda_processes AS (
+    SELECT name
+    FROM processes
+    WHERE process_id IN (SELECT process_id FROM _call_counts UNION ALL SELECT process_id FROM _operation_counts)
+),
+kernel_times AS (
     SELECT
         CASE n.provenance
             WHEN 'PyTorch native' THEN 'pytorch' WHEN 'Inductor' THEN 'inductor' WHEN 'XLA' THEN 'jax'
@@ -16,7 +21,7 @@ WITH kernel_times AS (
             WHEN 'Kokkos' THEN 'kokkos' WHEN 'SYCL' THEN 'sycl' WHEN 'TensorRT' THEN 'tensorrt'
             WHEN 'Julia' THEN 'julia'
             WHEN 'hand-written'
-                THEN CASE WHEN EXISTS (FROM processes JOIN _cuda_processes USING (process_id)) THEN 'cuda' END
+                THEN CASE WHEN EXISTS (FROM cuda_processes) THEN 'cuda' END
         END AS framework,
         sum(k.total_ns)::DOUBLE AS gpu_ns, arg_max(n.name, k.total_ns) AS kernel
     FROM _steady_shapes AS k
@@ -48,10 +53,9 @@ other_evidence AS (
     WHERE framework IS NOT NULL
     GROUP BY framework
     UNION ALL
-    SELECT 'python', NULL, 'the process ' || any_value(p.name)
-    FROM processes AS p
-    JOIN _cuda_processes AS c USING (process_id)
-    WHERE regexp_matches(p.name, '(^|/)(python[0-9.]*|ipython[0-9]*|jupyter[a-z-]*)$')
+    SELECT 'python', NULL, 'the process ' || any_value(name)
+    FROM cuda_processes
+    WHERE regexp_extract(name, '(^|/)(python[0-9.]*|ipython[0-9]*|jupyter[a-z-]*)$') <> ''
     HAVING count(*) > 0
 ),
 candidates AS (

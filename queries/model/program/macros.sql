@@ -58,20 +58,6 @@ END;
 -- The name of a plain function and its parameters, from the rest of a mangled name; `size` is the length of the name.
 CREATE MACRO _function_with_types(rest, size) AS rest[:size] || '(' || _parameter_types(rest[size + 1:]) || ')';
 
--- The demangled name of a plain function whose parameters have types of the language. Of some compilers (OpenACC and
--- OpenMP of nvc++), nsys records the mangled name only. Other names are not changed.
-CREATE MACRO _demangled(mangled) AS CASE
-    -- OpenACC and OpenMP name kernels after their function and line: NAME_LINE_gpu.
-    WHEN regexp_extract(mangled, '^_Z[1-9][0-9]{0,3}[A-Za-z_]\w*_gpu') <> '' THEN coalesce(
-        _function_with_types(
-            regexp_replace(mangled, '^_Z[0-9]{1,4}', ''),
-            TRY_CAST(regexp_extract(mangled, '^_Z([0-9]{1,4})', 1) AS INTEGER)
-        ),
-        mangled
-    )
-    ELSE mangled
-END;
-
 -- Words in messages of nsys that do not concern kernels, copies or CUDA calls.
 CREATE MACRO _other_data() AS
     '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory'

@@ -25,14 +25,17 @@ late_low_ns = "Idle time before late launches without the profiler, at least; NU
 late_high_ns = "Idle time before late launches without the profiler, at most; NULL if it is unknown"
 */
 WITH steady_steps AS (
-    FROM steps WHERE phase = 'steady'
+    SELECT step, process_id, host_start_ns, host_end_ns, duration_ns FROM steps WHERE phase = 'steady'
+),
+usual_step AS (
+    SELECT count(*) AS steps, median(step) AS middle, median(duration_ns) AS step_ns FROM steady_steps
 ),
 -- Calls of up to 32 steps in the middle: the first steps of a capture are slower.
 middle_steps AS (
     SELECT
         min(host_start_ns) AS start_ns, max(host_end_ns) AS end_ns, any_value(process_id) AS process_id,
         count(*) AS steps
-    FROM (FROM steady_steps ORDER BY abs(step - (SELECT median(step) FROM steady_steps)), step LIMIT 32)
+    FROM (FROM steady_steps ORDER BY abs(step - (SELECT middle FROM usual_step)), step LIMIT 32)
 ),
 -- What the host calls most often of what puts work on the GPU.
 usual_calls AS (
@@ -57,7 +60,7 @@ range_counts AS (
 -- What puts work on the GPU, without graphs, and what loads code.
 call_times AS (
     SELECT
-        (SELECT count(*) FROM steady_steps) AS steps, sum(calls) FILTER (call_group <> 'module') AS calls,
+        sum(calls) FILTER (call_group <> 'module') AS calls,
         sum(time_ns) FILTER (call_group <> 'module') AS time_ns,
         sum(time_ns) FILTER (call_group = 'module') AS load_ns
     FROM step_calls
@@ -79,7 +82,7 @@ step_times AS (
         least((s.wall_ns - p.late_ns / s.units) * m.tokens_per_step, d.step_ns) AS gpu_ns,
         s.busy_ns * m.tokens_per_step AS busy_ns,
         u.call_group, u.call_ns, u.traced_back > 0.1 * u.calls AS is_traced_back,
-        c.calls / c.steps AS calls, c.time_ns / c.steps AS calls_ns, c.load_ns / c.steps AS load_ns,
+        c.calls / d.steps AS calls, c.time_ns / d.steps AS calls_ns, c.load_ns / d.steps AS load_ns,
         u.call_ns > 3 * k.likely_ns AS has_long_calls,
         -- Ranges cost the program nothing without nsys.
         least(coalesce(r.ranges, 0) * k.range_share * u.call_ns, 0.5 * host_ns) AS ranges_ns,
@@ -88,7 +91,7 @@ step_times AS (
         least(greatest(k.most_ns / u.call_ns, k.most_share), 1) AS most_share
     FROM _step_totals AS s
     CROSS JOIN step_method AS m
-    CROSS JOIN (SELECT median(duration_ns) AS step_ns FROM steady_steps) AS d
+    CROSS JOIN usual_step AS d
     CROSS JOIN parts AS p
     CROSS JOIN call_times AS c
     CROSS JOIN range_counts AS r
