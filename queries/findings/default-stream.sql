@@ -21,7 +21,7 @@ to the start of the other. Low: a third of it, because the two share the GPU."""
 links = ["CUDA Runtime API, Stream synchronization behavior"]
 report = "streams"
 when = """
-SELECT 1 FROM cuda_streams
+SELECT 1 FROM _operation_counts JOIN cuda_streams USING (process_id, stream_id)
 HAVING bool_or(stream_type = 'null stream') AND bool_or(stream_type = 'default stream')"""
 
 [fix]
