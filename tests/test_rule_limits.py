@@ -615,6 +615,137 @@ def write_value(value):
                 {"has_steps": False},
             ],
         ),
+        (
+            "Large arrays are filled with random numbers, which a later kernel reads",
+            {"name": "void gen_sequenced<curandStateXORWOW>(T1 *)", "avg_ns": 764_000, "construct_pct": 72},
+            [
+                {"avg_ns": 9_999},
+                {"construct_pct": 4.9},
+                {"step_busy_pct": 49},
+                {"has_steps": False},
+                {"name": "void generate_sobol32<float>(T1 *)"},
+            ],
+        ),
+        (
+            "Large tensors are filled with random numbers, which a later operation reads",
+            {"avg_ns": 764_000, "construct_pct": 72},
+            [{"avg_ns": 19_999}, {"construct_pct": 9.9}, {"has_steps": False}, {"framework": "cupy"}],
+        ),
+        *(
+            (
+                "Arrays are shifted around Fourier transforms, by copies of their parts",
+                {
+                    "name": "cupy_copy__complex64_complex64", "calls": 96, "avg_ns": 21_900, "step_pct": 33,
+                    "after": "CuPy copy", "counts": {transform: 24, "CuPy copy": 96},
+                },
+                [
+                    {"name": "cupy_copy__float32_complex64"},
+                    {"calls": 47},
+                    {"after": "Fourier transform"},
+                    {"counts": {"CuPy copy": 96}},
+                    {"step_pct": 2.9},
+                    {"steps_pct": 49},
+                    {"has_steps": False},
+                ],
+            )
+            for transform in ("Fourier transform", "Fourier transform of real data")
+        ),
+        (
+            "Large arrays are copied without a change of their type",
+            {"name": "cupy_copy__float32_float32", "avg_ns": 50_000, "step_pct": 20},
+            [
+                {"name": "cupy_copy__float32_float64"},
+                {"name": "cupy_fill"},
+                {"avg_ns": 9_999},
+                {"step_pct": 4.9},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Large arrays are converted to another type in each step",
+            {"name": "cupy_copy__float32_float64", "avg_ns": 50_000, "step_pct": 20},
+            [
+                {"name": "cupy_copy__float64_float64"},
+                {"name": "cupy_arange"},
+                {"avg_ns": 9_999},
+                {"step_pct": 4.9},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Inverse Fourier transforms are scaled by an operation of their own",
+            {
+                "name": "cupy_true_divide__complex64_complex_complex64", "avg_ns": 81_000, "step_pct": 8,
+                "before": "Fourier transform",
+            },
+            [
+                {"name": "cupy_true_divide__complex64_complex64_complex64"},
+                {"name": "cupy_multiply__complex64_complex_complex64"},
+                {"before": "CuPy copy"},
+                {"avg_ns": 4_999},
+                {"step_pct": 1.9},
+                {"step_busy_pct": 49},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Elements are selected by masks, whose size the host must know",
+            {"construct_calls": 2},
+            [{"construct_calls": 1.9}, {"in_graph_pct": 50}, {"has_steps": False}],
+        ),
+        (
+            "Arrays are shifted by a kernel around Fourier transforms",
+            {"construct_pct": 2, "counts": {"Fourier transform": 2}},
+            [{"construct_pct": 1.9}, {"counts": {"CuPy copy": 2}}, {"has_steps": False}],
+        ),
+        (
+            "Tensors are shifted around Fourier transforms",
+            {
+                "construct_pct": 10, "construct_calls": 8, "before": "Fourier transform",
+                "counts": {"Fourier transform": 8},
+            },
+            [
+                {"before": "PyTorch elementwise operation"},
+                {"construct_calls": 3},
+                {"construct_pct": 1.9},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Neighbors on a grid are read from rolled copies",
+            {"construct_pct": 30, "construct_calls": 4, "avg_ns": 50_000, "constructs": ["roll of a tensor"]},
+            [
+                {"construct_calls": 3},
+                {"construct_pct": 4.9},
+                {"avg_ns": 4_999},
+                {"has_backward": True},
+                {"has_steps": False},
+                # The shifted windows of a vision model.
+                {"constructs": ["roll of a tensor", PRODUCT]},
+                {"constructs": ["Fourier transform", "roll of a tensor"]},
+            ],
+        ),
+        (
+            "Small pieces are copied within or between GPUs one after another",
+            {"devices": 2, "calls": 8, "after": "other copy"},
+            [{"devices": 1}, {"calls": 7}, {"after": "exchange(float *)"}, {"in_graph_pct": 50}],
+        ),
+        (
+            "Matrices are transposed before they are multiplied",
+            {"construct_pct": 5, "avg_ns": 20_000, "after": "TF32 matrix product"},
+            [{"construct_pct": 1.9}, {"avg_ns": 1_999}, {"after": "scale(float *)"}, {"has_steps": False}],
+        ),
+        (
+            "A matrix is transposed by a kernel before it is multiplied",
+            {"step_pct": 5, "avg_ns": 20_000, "after": "FP64 matrix product"},
+            [
+                {"step_pct": 1.9},
+                {"avg_ns": 4_999},
+                {"after": "scale(float *)"},
+                {"steps_pct": 49},
+                {"has_steps": False},
+            ],
+        ),
         *(
             (
                 "Records are moved in each pass of a radix sort",
