@@ -625,7 +625,9 @@ DOT = (
 )
 
 
-def basis(*, updates=("without(const float *, const float *, float *)",), before=(), runs=1_600, vectors=64):
+def basis(
+    *, updates=("without(const float *, const float *, float *)",), before=(), runs=1_600, vectors=64, reads=False
+):
     """Make a new vector orthogonal to the others, one after another: a dot product and an update for each."""
 
     def body(loop, _):
@@ -634,6 +636,8 @@ def basis(*, updates=("without(const float *, const float *, float *)",), before
             for name in (*before, *DOT, *updates):
                 loop.launch(name, 2_500 if name in DOT else runs, **LARGE)
                 loop.python(2_000)
+                if reads and name == DOT[1]:
+                    loop.copy("D2H", 4, 1_000, blocking=True)
 
     return run_steps(body)
 

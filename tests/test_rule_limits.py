@@ -439,6 +439,40 @@ def test_many_small_reductions(count, duration_ns, is_found, run_rule):
     assert [(row["collectives"], row["median_ns"]) for row in rows] == [(16, 40_000)] * is_found
 
 
+COLUMNS = {
+    "copy_kind": "D2H", "source_memory": "device", "target_memory": "pinned", "name": "cudaMemcpy2DAsync", "calls": 4,
+    "total_ns": 30_000, "avg_bytes": 16_384, "bandwidth_bytes_per_s": 2.2e9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # A contiguous copy takes 2.5 us and its bytes at 20 GB/s: 3.3 us. A kernel takes 2 us.
+        ({}, ("to_host", 30_000 - 4_500 - 4 * 819.2, 30_000 - 4 * 5_319.2)),
+        ({"copy_kind": "H2D", "source_memory": "pinned", "target_memory": "device"}, ("to_gpu", 22_223.2, 8_723.2)),
+        # Peers of 20 GB/s, and the memory of the GPU.
+        ({"copy_kind": "P2P", "target_memory": "device"}, ("between", 22_223.2, 8_723.2)),
+        ({"copy_kind": "D2D", "target_memory": "device", "total_ns": 24_000}, ("between", 19_472.7, 5_972.7)),
+        ({"total_ns": 26_000}, None),
+        ({"name": "cudaMemcpyAsync"}, None),
+        ({"target_memory": "pageable"}, None),
+        ({"copy_kind": "D2D", "avg_bytes": 1 << 20, "total_ns": 3e5}, None),
+        ({"calls": 2, "total_ns": 15_000}, None),
+    ],
+)
+def test_strided_copies(changes, expected, run_rule):
+    rows = run_rule(
+        "strided-copies", _steady_copies=[{**COLUMNS, **changes}], _pinned_rate=[{"bytes_per_s": 20e9}],
+        memcpys=[{"copy_kind": "D2H", "size_bytes": 16_384, "duration_ns": 7_500}],
+        gpus=[{"memory_bytes_per_s": 4.8e12}],
+        step_budget=[{"part": "copy", "time_ns": 30_000}], _step_totals=[STEP],
+    )  # fmt: skip
+    numbers = [(row["recoverable_ns"], row["saving_low_ns"]) for row in rows]
+    assert [row["cure_case"] for row in rows] == ([expected[0]] if expected else [])
+    assert numbers == ([pytest.approx(expected[1:], abs=0.1)] if expected else [])
+
+
 BACKWARD = "void softmax_warp_backward<float, float, float, 4, true, false>(int)"
 FUSED = "void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<float>>(T1)"
 ADAM, AVERAGE, SIGNS = ("mul", "lerp_scalar", "addcmul_cuda"), ("MulFunctor", "Functor_add"), ("MulFunctor", "sign")

@@ -38,18 +38,25 @@ that, and unpack it with another one."""
 [params]
 latency_ns = [2500, "What a copy takes in addition to its bytes (2.5 µs: short copies in traces of H100 and H200)"]
 kernel_ns = [2000, "What a kernel takes that gathers a few columns (2 µs: the shortest kernels take 1 to 2)"]
-peer_bytes_per_s = [20e9, "Least rate of a contiguous copy between GPUs (20 GB/s: PCI Express of generation 4)"]
+peer_bytes_per_s = [20e9, "Rate of a copy between GPUs where none is faster (20 GB/s: PCI Express of generation 4)"]
 slow = [2.0, "How many times as long as a contiguous copy it takes (2: what the bus varies by)"]
 min_pct = [2.0, "Share of the step from which these copies are reported (2: twice what runs differ by)"]
 large_bytes = [1048576, "Size from which slow copies within the GPU are a construct of the catalog (1 MiB)"]
 */
-WITH strided_copies AS (
+WITH peer_rates AS (
+    SELECT
+        greatest(max(1e9 * size_bytes / duration_ns) FILTER (copy_kind = 'P2P' AND duration_ns > 0), $peer_bytes_per_s)
+            AS peer_bytes_per_s
+    FROM memcpys
+),
+strided_copies AS (
     SELECT
         c.*, c.total_ns / c.calls AS mean_ns, CASE
             WHEN c.copy_kind = 'D2D' THEN g.memory_bytes_per_s / 2
-            WHEN c.copy_kind LIKE '%P%' THEN $peer_bytes_per_s ELSE r.bytes_per_s
+            WHEN c.copy_kind = 'P2P' THEN p.peer_bytes_per_s ELSE r.bytes_per_s
         END AS contiguous_bytes_per_s, 1e9 * c.avg_bytes / contiguous_bytes_per_s AS bytes_ns
-    FROM _steady_copies AS c, _pinned_rate AS r, (SELECT max(memory_bytes_per_s) AS memory_bytes_per_s FROM gpus) AS g
+    FROM _steady_copies AS c, _pinned_rate AS r, peer_rates AS p,
+        (SELECT max(memory_bytes_per_s) AS memory_bytes_per_s FROM gpus) AS g
     WHERE regexp_matches(c.name, 'emcpy[23]D') AND 'pageable' NOT IN (c.source_memory, c.target_memory)
         AND (c.copy_kind IN ('H2D', 'D2H', 'P2P') OR c.copy_kind = 'D2D' AND c.avg_bytes < $large_bytes)
 ),

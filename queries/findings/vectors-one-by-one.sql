@@ -10,7 +10,10 @@ meaning = """
 A dot product with one vector and an update by it (level 1 of BLAS) read whole vectors for one number. For all
 vectors together, both are matrix-vector products (level 2): they read each vector once, in a few kernels."""
 evidence = [
-    "a dot product and an update by one vector ({kernels}) repeat {repeats} times {per}, with nothing else between them",
+    [
+        "each step is one of {step_repeats} dot products and updates by one vector in a row ({kernels})",
+        "a dot product and an update by one vector ({kernels}) repeat {repeats} times {per}, with nothing else between them",
+    ],
     "{period_ns} each, of which the GPU is busy for {busy_ns}",
 ]
 skip_if = """
@@ -72,17 +75,19 @@ WITH vector_loops AS (
         AND update_ns <= $most_update_share * dot_ns
 )
 SELECT
-    m.loop IS NOT DISTINCT FROM l.loop AS is_step, l.iterations / if(is_step, 1, m.step_count) AS repeats,
-    least(if(is_step, 1, repeats - 1) * (l.gpu_idle_ns + 0.9 * l.gpu_busy_ns), t.wall_ns) AS recoverable_ns,
-    least(if(is_step, 1, repeats - 1) * (0.4 * l.gpu_idle_ns + 0.2 * l.gpu_busy_ns), recoverable_ns) AS saving_low_ns,
+    m.loop IS NOT DISTINCT FROM l.loop AS is_step, l.iterations / if(is_step, 1, m.step_count) AS all_repeats,
+    if(is_step, 1, all_repeats) * (1 - 1 / all_repeats) AS count,
+    least(count * (l.gpu_idle_ns + 0.9 * l.gpu_busy_ns), t.wall_ns) AS recoverable_ns,
+    least(count * (0.4 * l.gpu_idle_ns + 0.2 * l.gpu_busy_ns), recoverable_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
+    CASE WHEN is_step THEN all_repeats END AS step_repeats, CASE WHEN NOT is_step THEN all_repeats END AS repeats,
     v.kernels, l.period_ns, l.gpu_busy_ns AS busy_ns
 FROM vector_loops AS v
 JOIN loops AS l USING (loop)
 JOIN step_method AS m ON m.process_id = l.process_id AND m.step_count > 0
 CROSS JOIN _step_totals AS t
-WHERE t.has_steps AND repeats >= $min_repeats
-    AND least(1, if(is_step, 1, repeats) * l.period_ns / t.wall_ns) >= $min_share
+WHERE t.has_steps AND all_repeats >= $min_repeats
+    AND least(1, if(is_step, 1, all_repeats) * l.period_ns / t.wall_ns) >= $min_share
 ORDER BY recoverable_ns DESC, l.loop
 LIMIT 1
