@@ -12,7 +12,8 @@ vectors together, both are matrix-vector products (level 2): they read each vect
 evidence = [
     [
         "each step is one of {step_repeats} dot products and updates by one vector in a row ({kernels})",
-        "a dot product and an update by one vector ({kernels}) repeat {repeats} times {per}, with nothing else between them",
+        """a dot product and an update by one vector ({kernels}) repeat {repeats} times {per}, with nothing else between
+        them""",
     ],
     "{period_ns} each, of which the GPU is busy for {busy_ns}",
 ]
