@@ -637,6 +637,40 @@ def transforms(*, rows=40, runs=6_000, reads=False, host_ns=20_000, blocks=1):
     return run_steps(body)
 
 
+DOT = (
+    "void dot_kernel<float, (int)128, (int)0, cublasDotParams<cublasGemvTensor<const float>>>(T4)",
+    "void reduce_1Block_kernel<float, (int)128, (int)7, cublasGemvTensor<float>>(const T1 *, T1, T4, int)",
+)
+
+
+def basis(
+    *, updates=("without(const float *, const float *, float *)",), before=(), runs=1_600, vectors=64, reads=False
+):
+    """Make a new vector orthogonal to the others, one after another: a dot product and an update for each."""
+
+    def body(loop, _):
+        loop.launch("membrane(const float *, float *)", 20_000, **LARGE)
+        for _ in range(vectors):
+            for name in (*before, *DOT, *updates):
+                loop.launch(name, 2_500 if name in DOT else runs, **LARGE)
+                loop.python(2_000)
+                if reads and name == DOT[1]:
+                    loop.copy("D2H", 4, 1_000, blocking=True)
+
+    return run_steps(body)
+
+
+def columns(*, calls=4, size=16_384, runs=7_400, api_name="cudaMemcpy2DAsync_v3020"):
+    """Copy columns of a grid to pinned memory after each time step."""
+
+    def body(loop, _):
+        loop.launch("motion(const float *, float *)", 75_000, **LARGE)
+        for _ in range(calls):
+            loop.copy("D2H", size, runs, api=2_000, target="pinned", api_name=api_name)
+
+    return run_steps(body)
+
+
 def rows_in_turn(*, names=("standardize(float *)",), grid=(1, 1, 1), runs=2_000, host_ns=20_000, count=100, mark=""):
     """Launch a short sequence again and again. `mark` is a range around all of it."""
     loop = Loop(Trace().gpu())
@@ -747,6 +781,7 @@ CURED_WAITS = partial(
 AILING = {
     "repeated-sequence": transforms,
     "repeated-step": TIME_STEPS,
+    "vectors-one-by-one": basis,
     "replaceable-construct": solves,
     "shared-memory-blocks": shared_memory,
     "fp32-gemm": INFERENCE,
@@ -778,6 +813,7 @@ AILING = {
     "small-copies": small_copies,
     "sync-after-copy": synced_copies,
     "tiny-d2d": tiny_copies,
+    "strided-copies": columns,
     "small-buckets": small_reductions,
     "one-gang": directives,
     "implicit-copies": directives,
@@ -793,6 +829,14 @@ AILING = {
 CURED = {
     "repeated-sequence": [partial(transforms, rows=8), partial(transforms, reads=True), TIME_STEPS, decoding, training],
     "repeated-step": [partial(rows_in_turn, count=12), transforms, decoding, training],
+    # Few vectors; an iteration of a solver; a product with a sparse matrix and a dot product; batched ones.
+    "vectors-one-by-one": [
+        partial(basis, vectors=12),
+        partial(basis, updates=(*["void axpy_kernel_val<float, float>(cublasAxpyParamsVal<T1, T1, T2>)"] * 3,)),
+        partial(basis, before=("multiply(const int *, const float *)",)),
+        partial(basis, runs=15_100),
+        transforms,
+    ],
     "replaceable-construct": [decoding],
     "shared-memory-blocks": [decoding],
     "fp32-gemm": [CURED_INFERENCE, TRAINING],
@@ -826,6 +870,14 @@ CURED = {
     "one-gang": [CURED_WAITS, partial(directives, runs=15_000)],
     "implicit-copies": [CURED_WAITS],
     "tiny-d2d": [CURED_WAITS],
+    # One contiguous copy; long rows at the rate of the bus; another call.
+    "strided-copies": [
+        partial(columns, calls=1, size=65_536, runs=3_400, api_name="cudaMemcpyAsync_v3020"),
+        partial(columns, size=4 << 20, runs=100_000),
+        partial(columns, runs=5_000),
+        partial(columns, api_name="cudaMemcpyAsync_v3020"),
+        synced_copies,
+    ],
     "small-buckets": [CURED_WAITS, BLOCKS_AND_GRADIENTS],
     "exposed-gathers": [CURED_TRAINING_RANKS, small_shards, large_reductions],
     "small-units": [shards, tensor_parallel],
@@ -839,7 +891,9 @@ CURED = {
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {
-    "constructs": ("replaceable-construct", "shared-memory-blocks", "repeated-sequence", "repeated-step"),
+    "constructs": (
+        "replaceable-construct", "shared-memory-blocks", "repeated-sequence", "repeated-step", "vectors-one-by-one",
+    ),
     "host": (
         "graph-break", "host-input", "host-stage", "alternating", "paced-outside", "compile-in-loop",
         "checkpoint-stall", "op-by-op", "default-stream", "graph-node-updates", "backtrace-overhead",
@@ -853,8 +907,9 @@ FAMILIES = {
         "accumulated-reductions", "message-waits", "object-collectives",
     ),
     "waits": (
-        "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "one-block",
-        "few-threads", "small-blocks", "gradient-reduction-late", "small-buckets", "one-gang", "implicit-copies",
+        "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "strided-copies",
+        "one-block", "few-threads", "small-blocks", "gradient-reduction-late", "small-buckets", "one-gang",
+        "implicit-copies",
     ),
 }  # fmt: skip
 

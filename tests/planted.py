@@ -132,14 +132,16 @@ class Loop:
         self._count("launch_calls", "graph_launches")
         self._count("kernels", number=len(kernels or ()))
 
-    def copy(self, kind: str, size: int, runs: int, *, api: int = 5_000, blocking: bool = False) -> None:
+    def copy(
+        self, kind: str, size: int, runs: int, *, api: int = 5_000, blocking: bool = False, **options: Any
+    ) -> None:
         """Copy; a blocking call returns when the copy is done."""
         start = self.host.now
         begins = max(start + api + LATENCY, self.streams.get(NULL_STREAM, 0))
         self._call("blocking copy" if blocking else "copy", begins + runs - start if blocking else api)
         self._operate(start, begins, runs, NULL_STREAM)
         queue = begins - start - api
-        self.host.copy(kind, size, start=start, api=api, queue=queue, runs=runs, blocking=blocking)
+        self.host.copy(kind, size, start=start, api=api, queue=queue, runs=runs, blocking=blocking, **options)
         self._count(f"{kind.lower()}_copies")
         self._count(f"{kind.lower()}_bytes", number=size)
         if blocking:

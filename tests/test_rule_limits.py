@@ -501,6 +501,40 @@ def test_many_small_reductions(count, duration_ns, is_found, run_rule):
     assert [(row["collectives"], row["median_ns"]) for row in rows] == [(16, 40_000)] * is_found
 
 
+COLUMNS = {
+    "copy_kind": "D2H", "source_memory": "device", "target_memory": "pinned", "name": "cudaMemcpy2DAsync", "calls": 4,
+    "total_ns": 30_000, "avg_bytes": 16_384, "bandwidth_bytes_per_s": 2.2e9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # A contiguous copy takes 2.5 us and its bytes at 20 GB/s: 3.3 us. A kernel takes 2 us.
+        ({}, ("to_host", 30_000 - 4_500 - 4 * 819.2, 30_000 - 4 * 5_319.2)),
+        ({"copy_kind": "H2D", "source_memory": "pinned", "target_memory": "device"}, ("to_gpu", 22_223.2, 8_723.2)),
+        # Peers of 20 GB/s, and the memory of the GPU.
+        ({"copy_kind": "P2P", "target_memory": "device"}, ("between", 22_223.2, 8_723.2)),
+        ({"copy_kind": "D2D", "target_memory": "device", "total_ns": 24_000}, ("between", 19_472.7, 5_972.7)),
+        ({"total_ns": 26_000}, None),
+        ({"name": "cudaMemcpyAsync"}, None),
+        ({"target_memory": "pageable"}, None),
+        ({"copy_kind": "D2D", "avg_bytes": 1 << 20, "total_ns": 3e5}, None),
+        ({"calls": 2, "total_ns": 15_000}, None),
+    ],
+)
+def test_strided_copies(changes, expected, run_rule):
+    rows = run_rule(
+        "strided-copies", _steady_copies=[{**COLUMNS, **changes}], _pinned_rate=[{"bytes_per_s": 20e9}],
+        memcpys=[{"copy_kind": "D2H", "size_bytes": 16_384, "duration_ns": 7_500}],
+        gpus=[{"memory_bytes_per_s": 4.8e12}],
+        step_budget=[{"part": "copy", "time_ns": 30_000}], _step_totals=[STEP],
+    )  # fmt: skip
+    numbers = [(row["recoverable_ns"], row["saving_low_ns"]) for row in rows]
+    assert [row["cure_case"] for row in rows] == ([expected[0]] if expected else [])
+    assert numbers == ([pytest.approx(expected[1:], abs=0.1)] if expected else [])
+
+
 BACKWARD = "void softmax_warp_backward<float, float, float, 4, true, false>(int)"
 FUSED = "void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<float>>(T1)"
 ADAM, AVERAGE, SIGNS = ("mul", "lerp_scalar", "addcmul_cuda"), ("MulFunctor", "Functor_add"), ("MulFunctor", "sign")
@@ -674,6 +708,150 @@ def write_value(value):
                 {"calls": 1, "avg_ns": 19_999},
                 {"construct_pct": 2.9},
                 {"counts": {"spline filter by CuPy": 21}},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Large arrays are filled with random numbers, which a later kernel reads",
+            {
+                "name": "void gen_sequenced<curandStateXORWOW>(T1 *)", "avg_ns": 764_000, "construct_pct": 72,
+                "after": "drift",
+            },
+            [
+                {"avg_ns": 9_999},
+                {"construct_pct": 4.9},
+                {"after": "radix sort by CUB"},
+                {"after": "D2H copy"},
+                {"after": "FP64 matrix product"},
+                {"has_steps": False},
+                {"name": "void generate_sobol32<float>(T1 *)"},
+            ],
+        ),
+        (
+            "Large tensors are filled with random numbers, which a later operation reads",
+            {"avg_ns": 764_000, "construct_pct": 72, "after": "PyTorch elementwise operation"},
+            [
+                {"avg_ns": 19_999},
+                {"construct_pct": 9.9},
+                {"after": "radix sort"},
+                {"has_steps": False},
+                {"framework": "cupy"},
+            ],
+        ),
+        *(
+            (
+                "Arrays are shifted around Fourier transforms, by copies of their parts",
+                {
+                    "name": "cupy_copy__complex64_complex64", "calls": 96, "avg_ns": 21_900, "step_pct": 33,
+                    "after": "CuPy copy", "counts": {transform: 24, "CuPy copy": 96},
+                },
+                [
+                    {"name": "cupy_copy__float32_complex64"},
+                    {"calls": 47},
+                    {"after": "Fourier transform"},
+                    {"counts": {"CuPy copy": 96}},
+                    {"step_pct": 2.9},
+                    {"steps_pct": 49},
+                    {"has_steps": False},
+                ],
+            )
+            for transform in ("Fourier transform", "Fourier transform of real data")
+        ),
+        (
+            "Large arrays are copied without a change of their type",
+            {"name": "cupy_copy__float32_float32", "avg_ns": 50_000, "step_pct": 20},
+            [
+                {"name": "cupy_copy__float32_float64"},
+                {"name": "cupy_fill"},
+                # A transform of several dimensions back to real data overwrites its input: CuPy copies it.
+                {"after": "Fourier transform"},
+                {"avg_ns": 9_999},
+                {"step_pct": 4.9},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Large arrays are converted to another type in each step",
+            {"name": "cupy_copy__float32_float64", "avg_ns": 50_000, "step_pct": 20},
+            [
+                {"name": "cupy_copy__float64_float64"},
+                {"name": "cupy_arange"},
+                {"avg_ns": 9_999},
+                {"step_pct": 4.9},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Inverse Fourier transforms are scaled by an operation of their own",
+            {
+                "name": "cupy_true_divide__complex64_complex_complex64", "avg_ns": 81_000, "step_pct": 8,
+                "before": "Fourier transform",
+            },
+            [
+                {"name": "cupy_true_divide__complex64_complex64_complex64"},
+                {"name": "cupy_multiply__complex64_complex_complex64"},
+                {"before": "CuPy copy"},
+                {"avg_ns": 4_999},
+                {"step_pct": 1.9},
+                {"step_busy_pct": 49},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Elements are selected by masks, whose size the host must know",
+            {"construct_calls": 2},
+            [{"construct_calls": 1.9}, {"in_graph_pct": 50}, {"has_steps": False}],
+        ),
+        (
+            "Arrays are shifted by a kernel around Fourier transforms",
+            {"construct_pct": 2, "counts": {"Fourier transform": 2}},
+            [{"construct_pct": 1.9}, {"counts": {"CuPy copy": 2}}, {"has_steps": False}],
+        ),
+        (
+            "Tensors are shifted around Fourier transforms",
+            {
+                "construct_pct": 10, "construct_calls": 8, "before": "Fourier transform",
+                "counts": {"Fourier transform": 8},
+            },
+            [
+                {"before": "PyTorch elementwise operation"},
+                {"construct_calls": 3},
+                {"construct_pct": 1.9},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "Neighbors on a grid are read from rolled copies",
+            {"construct_pct": 30, "construct_calls": 4, "avg_ns": 50_000, "constructs": ["roll of a tensor"]},
+            [
+                {"construct_calls": 3},
+                {"construct_pct": 4.9},
+                {"avg_ns": 4_999},
+                {"has_backward": True},
+                {"has_steps": False},
+                # The shifted windows of a vision model.
+                {"constructs": ["roll of a tensor", PRODUCT]},
+                {"constructs": ["Fourier transform", "roll of a tensor"]},
+            ],
+        ),
+        (
+            "Small pieces are copied within or between GPUs one after another",
+            {"devices": 2, "calls": 8, "after": "other copy"},
+            [{"devices": 1}, {"calls": 7}, {"after": "exchange(float *)"}, {"in_graph_pct": 50}],
+        ),
+        (
+            "Matrices are transposed before they are multiplied",
+            {"construct_pct": 5, "avg_ns": 20_000, "after": "TF32 matrix product"},
+            [{"construct_pct": 1.9}, {"avg_ns": 1_999}, {"after": "scale(float *)"}, {"has_steps": False}],
+        ),
+        (
+            "A matrix is transposed by a kernel before it is multiplied",
+            {"step_pct": 5, "avg_ns": 20_000, "after": "FP64 matrix product"},
+            [
+                {"step_pct": 1.9},
+                {"avg_ns": 4_999},
+                {"after": "scale(float *)"},
+                {"steps_pct": 49},
                 {"has_steps": False},
             ],
         ),

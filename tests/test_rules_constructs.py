@@ -256,6 +256,61 @@ def test_a_generator_that_is_made_in_each_step_of_an_idle_gpu_is_found(findings_
     assert finding.saving_low_ns == 0
 
 
+SCALE = "void axpy_kernel_val<float, float>(cublasAxpyParamsVal<T1, T1, T2>)"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ailments.basis,
+        # The host reads each dot product back, and passes it to the update.
+        partial(ailments.basis, reads=True, updates=(SCALE,)),
+        partial(ailments.basis, updates=(NATIVE.format("MulFunctor"), NATIVE.format("CUDAFunctor_add"))),
+    ],
+    ids=["on the GPU", "read back", "two updates"],
+)
+def test_dot_products_and_updates_by_one_vector_each_are_found(make, findings_of):
+    finding = findings_of(make)["vectors-one-by-one"]
+    # What the host waits for may be the end of a step.
+    assert (finding.values.get("repeats"), finding.values.get("step_repeats")) in {(64, None), (None, 640)}
+    assert 0 < finding.saving_low_ns < finding.recoverable_ns
+    # The general rule about sequences is about the same launches.
+    assert "repeated-sequence" in finding.explains
+
+
+TRANSFORM = "void regular_fft<(unsigned int)2048, EPT<(unsigned int)16>, (unsigned int)4>(kernel_arguments_t<T9>)"
+SHIFTED = "Arrays are shifted around Fourier transforms, by copies of their parts"
+GENERATOR = "void gen_sequenced<curandStateXORWOW, float2, normal_args_st, &curand_normal_scaled2>(T1 *, T2 *)"
+IN_MEMORY = "Large arrays are filled with random numbers, which a later kernel reads"
+
+
+def waves(*, parts=4):
+    """Multiply in the Fourier space. Before and after each transform, `parts` copies run."""
+    copies = [("cupy_copy__complex64_complex64", 20_000)] * parts
+    transform = [*copies, (TRANSFORM, 100_000), (TRANSFORM, 70_000), *copies]
+    return step_of(*transform, ("cupy_multiply__complex64_complex64_complex64", 90_000), *transform)
+
+
+def test_shifts_around_transforms_are_found(findings_of):
+    finding = findings_of(waves)[SHIFTED]
+    assert (finding.values["calls"], finding.values["total_ns"]) == (16, 320_000)
+    assert finding.saving_low_ns == pytest.approx(160_000, rel=0.05)
+    assert finding.recoverable_ns >= 320_000
+
+
+@pytest.mark.parametrize("parts", [0, 1], ids=["cured", "padded"])
+def test_other_copies_around_transforms_are_no_shifts(parts, findings_of):
+    assert SHIFTED not in findings_of(partial(waves, parts=parts))
+
+
+def test_random_numbers_that_a_kernel_reads_are_found(findings_of):
+    drift, sort = ("drift(Particles, const float *)", 260_000), (SORT, 260_000)
+    finding = findings_of(partial(step_of, (GENERATOR, 760_000), drift))[IN_MEMORY]
+    assert (finding.saving_low_ns, finding.recoverable_ns) == (380_000, 760_000)
+    for kernels in ([drift], [(GENERATOR, 760_000), sort], [(GENERATOR, 9_000), drift]):
+        assert IN_MEMORY not in findings_of(partial(step_of, *kernels))
+
+
 def test_launches_of_a_fused_optimizer_and_long_kernels_of_a_compiler_are_no_chains(findings_of):
     optimizer = partial(step_of, (BF16, 100_000), *[(ADAM, 200_000)] * 8)
     chain = partial(step_of, *[(f"loop_add_fusion_{number}", 100_000) for number in range(4)])
