@@ -962,7 +962,7 @@ def write_value(value):
                 "times": {"log-softmax": 4_000_000, "PyTorch concatenation": 500_000},
             },
             [
-                # Sharded parameters; a gathered batch, which is small beside the scores; no loss; inference.
+                # Sharded parameters; a gathered batch, which is small next to the scores; no loss; inference.
                 {"counts": {"log-softmax": 2, "PyTorch concatenation": 1, "NCCL reduce-scatter": 1}},
                 {"times": {"log-softmax": 4_000_000, "PyTorch concatenation": 50_000}},
                 {"counts": {"PyTorch concatenation": 1}},

@@ -14,9 +14,9 @@ latest: dict[str, jax.Array] = {}
 
 def loss_of(parameters: Parameters, x: jax.Array, target: jax.Array, key: jax.Array) -> jax.Array:
     """Return the mean square of the error."""
-    for layer, drawn in zip(parameters[:-1], jax.random.split(key, LAYERS), strict=True):
+    for layer, layer_key in zip(parameters[:-1], jax.random.split(key, LAYERS), strict=True):
         x = jax.nn.relu(x @ layer)
-        x = jnp.where(jax.random.bernoulli(drawn, 0.5, x.shape), 2 * x, 0)
+        x = jnp.where(jax.random.bernoulli(layer_key, 0.5, x.shape), 2 * x, 0)
     return jnp.mean(((x @ parameters[-1]).astype(jnp.float32) - target) ** 2)
 
 

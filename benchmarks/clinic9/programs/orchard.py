@@ -21,8 +21,8 @@ class Block(nn.Module):
         """Return the words after the block."""
         y = functional.rms_norm(x, (WIDTH,))
         q, k, v = (layer(y).view(BATCH, LENGTH, HEADS, -1).transpose(1, 2) for layer in (self.q, self.k, self.v))
-        seen = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.o(seen.transpose(1, 2).reshape(BATCH, LENGTH, WIDTH))
+        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.o(attended.transpose(1, 2).reshape(BATCH, LENGTH, WIDTH))
         return x + self.down(functional.relu(self.up(functional.rms_norm(x, (WIDTH,)))).square())
 
 
@@ -56,9 +56,9 @@ class Update:
             for matrix, momentum in zip(self.matrices, self.momenta, strict=True):
                 matrix.add_(orthogonal(momentum), alpha=-RATE)
             return
-        for places in self.groups.values():
-            factors = orthogonal(torch.stack([self.momenta[i] for i in places]))
-            torch._foreach_add_([self.matrices[i] for i in places], list(factors.unbind()), alpha=-RATE)
+        for indices in self.groups.values():
+            factors = orthogonal(torch.stack([self.momenta[i] for i in indices]))
+            torch._foreach_add_([self.matrices[i] for i in indices], list(factors.unbind()), alpha=-RATE)
 
 
 def build(*, ailing: bool) -> harness.Step:
@@ -67,18 +67,18 @@ def build(*, ailing: bool) -> harness.Step:
     words = nn.Embedding(WORDS, WIDTH).cuda().bfloat16()
     blocks = nn.Sequential(*(Block() for _ in range(LAYERS))).cuda().bfloat16()
     update = Update(list(blocks.parameters()), ailing=ailing)
-    others = torch.optim.AdamW(words.parameters(), lr=1e-3, fused=True)
+    word_optimizer = torch.optim.AdamW(words.parameters(), lr=1e-3, fused=True)
     texts = torch.randint(WORDS, (4, BATCH, LENGTH + 1), device="cuda")
 
     def step(number: int) -> torch.Tensor:
         text = texts[number % len(texts)]
-        others.zero_grad()
+        word_optimizer.zero_grad()
         blocks.zero_grad()
         x = functional.rms_norm(blocks(words(text[:, :-1])), (WIDTH,))
         loss = functional.cross_entropy((x @ words.weight.T).flatten(0, 1), text[:, 1:].flatten())
         loss.backward()
         update.step()
-        others.step()
+        word_optimizer.step()
         return loss.detach()
 
     return step

@@ -23,18 +23,18 @@ class Block(nn.Module):
         q, k, v = self.inputs(functional.layer_norm(x, (WIDTH,))).view(ROWS, 3, HEADS, 1, HEAD).unbind(1)
         keys[:, :, place : place + 1] = k
         values[:, :, place : place + 1] = v
-        seen = functional.scaled_dot_product_attention(q, keys[:, :, : place + 1], values[:, :, : place + 1])
-        x = x + self.output(seen.reshape(ROWS, WIDTH))
+        attended = functional.scaled_dot_product_attention(q, keys[:, :, : place + 1], values[:, :, : place + 1])
+        x = x + self.output(attended.reshape(ROWS, WIDTH))
         return x + self.down(functional.gelu(self.up(functional.layer_norm(x, (WIDTH,)))))
 
 
 def follow(cache: list[torch.Tensor], parents: torch.Tensor, place: int, *, ailing: bool) -> None:
     """Give each beam what its parent has stored; all beams of a text share its prompt."""
-    for i, stored in enumerate(cache):
+    for i, tensor in enumerate(cache):
         if ailing:
-            cache[i] = stored.index_select(0, parents)
+            cache[i] = tensor.index_select(0, parents)
         else:
-            new = stored[:, :, PROMPT : place + 1]
+            new = tensor[:, :, PROMPT : place + 1]
             new.copy_(new.index_select(0, parents))
 
 
@@ -46,9 +46,9 @@ def build(*, ailing: bool) -> harness.Step:
     prompts = torch.randn(2 * LAYERS, TEXTS, HEADS, PROMPT, HEAD, device="cuda", dtype=torch.bfloat16)
     cache = []
     for prompt in prompts:
-        stored = torch.zeros(ROWS, HEADS, PROMPT + NEW, HEAD, device="cuda", dtype=torch.bfloat16)
-        stored[:, :, :PROMPT] = prompt.repeat_interleave(BEAMS, dim=0)
-        cache.append(stored)
+        tensor = torch.zeros(ROWS, HEADS, PROMPT + NEW, HEAD, device="cuda", dtype=torch.bfloat16)
+        tensor[:, :, :PROMPT] = prompt.repeat_interleave(BEAMS, dim=0)
+        cache.append(tensor)
     first = BEAMS * torch.arange(TEXTS, device="cuda")[:, None]
     beams = {"last": torch.randint(WORDS, (ROWS,), device="cuda"), "scores": torch.zeros(TEXTS, BEAMS, device="cuda")}
 
@@ -63,9 +63,9 @@ def build(*, ailing: bool) -> harness.Step:
         with nvtx.range("beams"):
             chances = functional.log_softmax(logits.float(), dim=-1).view(TEXTS, BEAMS, WORDS)
             total = (beams["scores"][:, :, None] + chances).view(TEXTS, -1)
-            scores, chosen = total.topk(BEAMS, dim=-1)
-            parents = (first + chosen // WORDS).view(-1)
-            beams["last"], beams["scores"] = (chosen % WORDS).view(-1), scores - scores.amax(1, keepdim=True)
+            scores, choices = total.topk(BEAMS, dim=-1)
+            parents = (first + choices // WORDS).view(-1)
+            beams["last"], beams["scores"] = (choices % WORDS).view(-1), scores - scores.amax(1, keepdim=True)
             follow(cache, parents, place, ailing=ailing)
         return scores
 

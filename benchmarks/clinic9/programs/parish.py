@@ -13,7 +13,7 @@ from torch import nn
 from torch.cuda import nvtx
 from torch.nn import functional
 
-PLACES, WIDTH, LAYERS, WORDS = 4096, 1024, 6, 131072
+POSITIONS, WIDTH, LAYERS, WORDS = 4096, 1024, 6, 131072
 RANK, GPUS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 HALF = WORDS // GPUS
 
@@ -54,19 +54,19 @@ class SplitLoss(torch.autograd.Function):
         peak = scores.amax(-1).float()
         dist.all_reduce(peak, dist.ReduceOp.MAX)
         scores = scores.float() - peak[:, None]
-        mine = target - RANK * HALF
-        inside = (mine >= 0) & (mine < HALF)
-        mine = mine.clamp(0, HALF - 1)
-        joined = torch.stack([scores.gather(1, mine[:, None])[:, 0] * inside, scores.exp_().sum(-1)])
+        local_target = target - RANK * HALF
+        is_local = (local_target >= 0) & (local_target < HALF)
+        local_target = local_target.clamp(0, HALF - 1)
+        joined = torch.stack([scores.gather(1, local_target[:, None])[:, 0] * is_local, scores.exp_().sum(-1)])
         dist.all_reduce(joined)
-        ctx.save_for_backward(scores.div_(joined[1][:, None]), mine, inside)
+        ctx.save_for_backward(scores.div_(joined[1][:, None]), local_target, is_local)
         return (joined[1].log() - joined[0]).mean()
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        chances, mine, inside = ctx.saved_tensors
-        chances.scatter_add_(1, mine[:, None], -inside.float()[:, None])
-        return (chances * (gradient / PLACES)).bfloat16(), None
+        chances, local_target, is_local = ctx.saved_tensors
+        chances.scatter_add_(1, local_target[:, None], -is_local.float()[:, None])
+        return (chances * (gradient / POSITIONS)).bfloat16(), None
 
 
 def build(*, ailing: bool) -> harness.Step:
@@ -79,8 +79,8 @@ def build(*, ailing: bool) -> harness.Step:
         for _ in range(LAYERS)
     )
     body = nn.Sequential(*layers).cuda().bfloat16()
-    inputs = torch.randn(4, PLACES, WIDTH, device="cuda", dtype=torch.bfloat16)
-    targets = torch.randint(WORDS, (4, PLACES), device="cuda")
+    inputs = torch.randn(4, POSITIONS, WIDTH, device="cuda", dtype=torch.bfloat16)
+    targets = torch.randint(WORDS, (4, POSITIONS), device="cuda")
     torch.manual_seed(1 + RANK)
     head = nn.Linear(WIDTH, HALF, bias=False).cuda().bfloat16()
     optimizer = torch.optim.AdamW([*body.parameters(), *head.parameters()], lr=1e-4, fused=True)

@@ -12,22 +12,22 @@ def build(*, ailing: bool) -> harness.Step:
     random = cp.random.RandomState(0)
     place = cp.arange(SIZE, dtype=cp.float32) - SIZE // 2
     square = place[:, None] ** 2 + place[None, :] ** 2
-    way = cp.exp(-1j * (3e-5 * square)).astype(cp.complex64)  # zero frequency in the middle
+    propagator = cp.exp(-1j * (3e-5 * square)).astype(cp.complex64)  # zero frequency in the middle
     phases = cp.exp(1j * 0.3 * random.rand(SLICES, SIZE, SIZE, dtype=cp.float32)).astype(cp.complex64)
     probes = cp.stack([cp.exp(-cp.roll(square, 100 * i, 1) / 40000) for i in range(PROBES)]).astype(cp.complex64)
     if not ailing:  # everything in the order of the transform
-        way, phases, probes = (cp.fft.ifftshift(array, axes=AXES) for array in (way, phases, probes))
+        propagator, phases, probes = (cp.fft.ifftshift(array, axes=AXES) for array in (propagator, phases, probes))
 
     def through(waves: cp.ndarray) -> cp.ndarray:
         for phase in phases:
             waves = waves * phase
             if ailing:
                 spectrum = cp.fft.fftshift(cp.fft.fft2(cp.fft.ifftshift(waves, axes=AXES)), axes=AXES)
-                spectrum *= way
+                spectrum *= propagator
                 waves = cp.fft.fftshift(cp.fft.ifft2(cp.fft.ifftshift(spectrum, axes=AXES)), axes=AXES)
             else:
                 spectrum = cp.fft.fft2(waves)
-                spectrum *= way
+                spectrum *= propagator
                 waves = cp.fft.ifft2(spectrum)
         return waves
 

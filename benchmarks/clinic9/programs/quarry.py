@@ -6,11 +6,11 @@ from torch import nn
 from torch.cuda import nvtx
 from torch.nn import functional
 
-PARTS, ROWS, COLUMNS, WIDTH, LAYERS = 8, 128, 512, 4096, 3
+SMALL_BATCHES, ROWS, COLUMNS, WIDTH, LAYERS = 8, 128, 512, 4096, 3
 
 
 class Layer(nn.Module):
-    """Two linear layers beside the direct way."""
+    """Two linear layers and a residual connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ def build(*, ailing: bool) -> harness.Step:
     layers = (Layer() for _ in range(LAYERS))
     network = nn.Sequential(nn.Linear(COLUMNS, WIDTH), *layers, nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 1)).cuda()
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-5, fused=True)
-    tables = torch.randn(4, PARTS, ROWS, COLUMNS, device="cuda")
+    tables = torch.randn(4, SMALL_BATCHES, ROWS, COLUMNS, device="cuda")
     grades = tables[..., :8].sin().sum(-1, keepdim=True)
 
     def step(number: int) -> torch.Tensor:
@@ -37,7 +37,7 @@ def build(*, ailing: bool) -> harness.Step:
         total = torch.zeros((), device="cuda")
         for table, grade in zip(tables[number % 4], grades[number % 4], strict=True):
             with nvtx.range("part"):
-                loss = functional.smooth_l1_loss(network(table), grade) / PARTS
+                loss = functional.smooth_l1_loss(network(table), grade) / SMALL_BATCHES
                 loss.backward()
                 total += loss.detach()
                 if ailing:

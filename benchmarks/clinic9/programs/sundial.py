@@ -22,8 +22,8 @@ def taps(
     x += tl.program_id(2) * x_batch + channel * x_channel
     total = tl.zeros((TIMES, CHANNELS), tl.float32)
     for tap in tl.static_range(TAPS):
-        at = time - (TAPS - 1) + tap
-        value = tl.load(x + at * x_time, mask=at >= 0, other=0.0).to(tl.float32)
+        sample = time - (TAPS - 1) + tap
+        value = tl.load(x + sample * x_time, mask=sample >= 0, other=0.0).to(tl.float32)
         total += value * tl.load(weights + channel * TAPS + tap).to(tl.float32)
     y += tl.program_id(2) * y_batch + channel * y_channel
     tl.store(y + time * y_time, (total * tl.sigmoid(total)).to(tl.bfloat16))
@@ -37,7 +37,7 @@ def filtered(x: torch.Tensor, weights: torch.Tensor, y: torch.Tensor) -> torch.T
 
 
 class Layer(nn.Module):
-    """A linear layer to two halves, of which one is filtered and the other is the gate, and a linear layer back."""
+    """A linear layer, a filter on one half of its result, a gate by the other half, and a linear layer."""
 
     def __init__(self, *, ailing: bool) -> None:
         super().__init__()

@@ -20,13 +20,13 @@ if mode in ("known", "unknown"):
         step = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda _, y: advance(y), x))
     else:
         # The limit is a number of the data: 50 iterations, which the compiler cannot know.
-        def more(state):
+        def has_more(state):
             count, y, limit = state
             return (count < limit) & (jnp.max(jnp.abs(y)) < 1e6)
 
         step = jax.jit(
             lambda x: jax.lax.while_loop(
-                more, lambda state: (state[0] + 1, advance(state[1]), state[2]), (0, x, 50 + (x[0, 0] > 1e6))
+                has_more, lambda state: (state[0] + 1, advance(state[1]), state[2]), (0, x, 50 + (x[0, 0] > 1e6))
             )
         )
     for _ in range(3):
@@ -51,7 +51,7 @@ if mode == "bench":
 if mode == "types":
     n = 4096
     single, other = (torch.randn(n, n, device="cuda") for _ in range(2))
-    one = torch.ones((), device="cuda")
+    unit_scale = torch.ones((), device="cuda")
 
     def as_tf32(call):
         torch.backends.cuda.matmul.allow_tf32 = True
@@ -72,7 +72,7 @@ if mode == "types":
                 ("complex64", torch.complex64),
             )
         },
-        "fp8": lambda: torch._scaled_mm(*fp8, scale_a=one, scale_b=one, out_dtype=torch.bfloat16),
+        "fp8": lambda: torch._scaled_mm(*fp8, scale_a=unit_scale, scale_b=unit_scale, out_dtype=torch.bfloat16),
         "int8": lambda: torch._int_mm(*int8),
     }
     for call in products.values():
