@@ -50,7 +50,7 @@ def test_only_facts_that_are_read_are_computed(sample, computed_facts):
     with nsys_insight.open(sample("churn")) as trace:
         trace.answer("top")
     # Every report checks whether data is missing, which takes a query of a few rows.
-    assert set(computed_facts) == {"api_names", "unrecorded"}
+    assert set(computed_facts) == {"api_names", "demangled_names", "unrecorded"}
 
 
 @pytest.mark.slow
@@ -150,9 +150,9 @@ def test_options_are_declared_by_producers_and_passed_on_to_their_readers():
         {name for name in all_producers() if option in options_of(name)} for option in ("steps", "min_gap_ns")
     )
     assert steps_producers == {
-        "cpu_work", "critical_path", "frameworks", "fusion", "idle_charges", "operation_groups", "ranks", "step_budget",
-        "step_idle", "steady_shapes", "steady_windows", "step_kernels", "step_limits", "step_operations", "step_totals",
-        "steps", "unprofiled_step",
+        "cpu_work", "critical_path", "frameworks", "fusion", "idle_charges", "launch_waits", "operation_groups",
+        "ranks", "repetitions", "short_loops", "step_budget", "step_idle", "step_source", "steady_shapes",
+        "steady_windows", "step_kernels", "step_limits", "step_operations", "step_totals", "steps", "unprofiled_step",
     }  # fmt: skip
     assert gap_producers == {"explained_gaps", "gap_callers", "gaps"}
 

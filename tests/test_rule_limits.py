@@ -296,6 +296,23 @@ def in_steps(*rows):
     ]
 
 
+def in_threads(*waits):
+    """Give rows of `waits` of one thread, which happen in each of two steps, and once more after them."""
+    return [{"thread_id": 1, "end_ns": row["start_ns"] + 100, **row} for row in in_steps(*waits)]
+
+
+def launch_before(waits, count):
+    """Give rows of `launches`: one right before each of the first `count` waits of a step."""
+    return [
+        {
+            "process_id": 1, "thread_id": 1, "call_group": "launch", "api_start_ns": row["start_ns"] - 9,
+            "api_end_ns": row["start_ns"] - 8, "api_duration_ns": 1, "start_ns": row["start_ns"] - 7,
+            "end_ns": row["start_ns"] - 6, "duration_ns": 1,
+        }
+        for number, row in enumerate(waits) if number % (len(waits) // 3) < count
+    ]  # fmt: skip
+
+
 def copy(kind="H2D", size=4):
     """Give a row of `memcpys`."""
     return {"copy_kind": kind, "size_bytes": size, "duration_ns": 1_000, "graph_node_id": 0}
@@ -381,15 +398,9 @@ def test_waits_after_copies(waits, copies, copy_ns, explains, run_rule):
 def test_a_wait_after_each_launch(waits, launched_before, launches, is_found, run_rule):
     totals = {**TWO_STEPS, "launch_calls": launches}
     call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
-    all_waits = [{"thread_id": 1, "end_ns": row["start_ns"] + 100, **row} for row in in_steps(*waits)]
-    all_launches = [
-        {"process_id": 1, "thread_id": 1, "call_group": "launch", "api_start_ns": row["start_ns"] - 9,
-         "api_end_ns": row["start_ns"] - 8, "api_duration_ns": 1, "start_ns": row["start_ns"] - 7,
-         "end_ns": row["start_ns"] - 6, "duration_ns": 1}
-        for number, row in enumerate(all_waits) if number % len(waits) < launched_before
-    ]  # fmt: skip
+    all_waits = in_threads(*waits)
     rows = run_rule("sync-each-launch", waits=all_waits, _steady_windows=WINDOWS, step_calls=[call],
-                    launches=all_launches, step_idle=[{"host": "other", "idle_ns": 1}],
+                    launches=launch_before(all_waits, launched_before), step_idle=[{"host": "other", "idle_ns": 1}],
                     _step_totals=[totals])  # fmt: skip
     assert [row["waits"] for row in rows] == [len(waits)] * is_found
 
@@ -400,8 +411,9 @@ def test_waits_do_not_cost_the_time_of_messages(idle_ns, is_named, run_rule):
     call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
     totals = {**TWO_STEPS, "idle_ns": 2e5, "launch_calls": 10}
     (row,) = run_rule(
-        "sync-each-launch", waits=in_steps(*[wait()] * 6), _steady_windows=WINDOWS, step_calls=[call],
-        launches=[launch(44_000, 9)], step_idle=[{"host": "MPI calls", "idle_ns": idle_ns}], _step_totals=[totals],
+        "sync-each-launch", waits=in_threads(*[wait()] * 6), _steady_windows=WINDOWS, step_calls=[call],
+        launches=launch_before(in_threads(*[wait()] * 6), 6),
+        step_idle=[{"host": "MPI calls", "idle_ns": idle_ns}], _step_totals=[totals],
     )  # fmt: skip
     assert row["recoverable_ns"] == pytest.approx(0.9 * (2e5 - idle_ns / 2))
     assert ("late-host" in row["explains"]) == is_named
@@ -409,8 +421,8 @@ def test_waits_do_not_cost_the_time_of_messages(idle_ns, is_named, run_rule):
 
 def launch(start_ns, runs, *, api=40_000):
     """Give a row of `launches`: a call, and a kernel that starts so long after the call's begin."""
-    return {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": api, "api_duration_ns": api,
-            "start_ns": start_ns, "end_ns": start_ns + runs, "duration_ns": runs}  # fmt: skip
+    return {"process_id": 1, "thread_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": api,
+            "api_duration_ns": api, "start_ns": start_ns, "end_ns": start_ns + runs, "duration_ns": runs}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -442,7 +454,7 @@ def test_launch_calls_that_wait_for_their_kernel(launches, count, run_rule):
     call = {"process_id": 1, "call_group": "launch", "time_ns": sum(row["api_duration_ns"] for row in launches)}
     totals = {**TWO_STEPS, "kernel_ns": sum(row["duration_ns"] for row in launches) if len(launches) < 25 else 9e5}
     findings = run_rule(
-        "sync-each-launch", waits=in_steps(wait(is_copy=True)), _steady_windows=WINDOWS, launches=rows,
+        "sync-each-launch", waits=in_threads(wait(is_copy=True)), _steady_windows=WINDOWS, launches=rows,
         step_calls=[{**call, "step": step} for step in range(2)], step_idle=[{"host": "other", "idle_ns": 1}],
         _step_totals=[totals],
     )  # fmt: skip

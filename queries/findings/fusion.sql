@@ -49,8 +49,8 @@ julia = "Fuse the operations into one broadcast expression (@.); start with the 
 [fix.known]
 any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
 pytorch = """
-For {first_pattern}: {first_remedy}. For other chains, use torch.compile for the module that has them, a library's fused kernel, or
-one in Triton."""
+For {first_pattern}: {first_remedy}. For other chains, use torch.compile for the module that has them, a library's fused
+kernel, or one in Triton."""
 
 [fix.optimizer]
 any = "Update the parameters with the optimizer's fused kernel. For other chains, use a compiler or a fused kernel."
@@ -74,8 +74,7 @@ WITH compiled_chains AS (
 ),
 -- A chain that only makes random numbers makes the input of a benchmark.
 chosen_candidates AS (
-    SELECT
-        *,
+    SELECT *,
         chain LIKE '%random%' AND regexp_full_match(chain, '(random|fill|copy|[0-9]+ ×|[()→ ])+')
             OR candidate IN (FROM compiled_chains) AS stays,
         -- Chains of one kind are counted together.
@@ -85,7 +84,8 @@ chosen_candidates AS (
 kinds AS (
     SELECT
         any_value(nullif(pattern, 'unrecognized')) AS pattern, any_value(remedy) AS remedy,
-        any_value(kernel_count) AS kernels, sum(per_step) AS occurrences, count(*) AS chains, row_number() OVER (ORDER BY min(candidate)) AS turn
+        any_value(kernel_count) AS kernels, sum(per_step) AS occurrences,
+        count(*) AS chains, row_number() OVER (ORDER BY min(candidate)) AS turn
     FROM chosen_candidates WHERE NOT stays
     GROUP BY kind
 ),

@@ -81,7 +81,7 @@ backward_reads AS (
         SELECT l.thread_id FROM launches AS l JOIN kernel_names AS n USING (name_id)
         WHERE l.start_ns <= (SELECT max(copy_end_ns) FROM first_reads) AND regexp_matches(n.name, '(?i)backward|_grad_')
     )) AS is_backward,
-    bool_and(thread_id IS NOT NULL) AND EXISTS (FROM frameworks WHERE framework = 'jax' AND is_program) AS is_waiting_jax
+    bool_and(thread_id IS NOT NULL) AND EXISTS (FROM frameworks WHERE framework = 'jax' AND is_program) AS is_in_jax
     FROM first_reads
 ),
 -- XLA marks its operations: the copies of a while loop lie within the range of that loop. Without the ranges, its call
@@ -94,7 +94,7 @@ loop_reads AS (
         FROM nvtx_ranges AS r
         WHERE r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.name LIKE 'Thunk:#%hlo_op=while%'
             AND a.start_ns BETWEEN r.start_ns AND r.end_ns
-    )
+    ) OR (SELECT is_in_jax FROM backward_reads) AND NOT EXISTS (FROM nvtx_ranges WHERE starts_with(name, 'Thunk:#'))
 ),
 compiled_kernels AS (
     SELECT sum(kernel_time_pct) AS compiled_pct FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor'
@@ -109,9 +109,7 @@ SELECT
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place, r.reads / t.units AS reads, t.launch_calls * t.units / r.reads AS launches_each,
     t.busy_ns, t.wall_ns, k.kernel, b.is_backward,
-    CASE
-        WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 OR b.is_waiting_jax THEN 'loop' ELSE 'branch'
-    END AS cure_case,
+    CASE WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
 FROM kernels_before AS k, backward_reads AS b, loop_reads AS l, compiled_kernels AS c, typical_step AS m,
     _step_totals AS t, (SELECT count(*)::DOUBLE AS reads FROM reads) AS r

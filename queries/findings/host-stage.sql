@@ -16,8 +16,9 @@ evidence = [
 skip_if = "The host does not compute with this data: it writes a file, or waits for input or for other processes."
 effort = "function"
 estimate = """
-High: these gaps, with the copies before and after them where those are at least half of all copies. Low: the time in which the thread is outside of CUDA calls, less
-half of the time in which the GPU is busy: it would do this work as well."""
+High: these gaps, with the copies before and after them where those are at least half of all copies. Low: the time in
+which the thread is outside of CUDA calls, less half of the time in which the GPU is busy: it would do this work as
+well."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "host"
 when = """

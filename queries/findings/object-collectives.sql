@@ -3,7 +3,8 @@ code = "NSI521"
 title = "Python objects are exchanged through the GPU"
 family = "object-collectives"
 explains = [
-    "late-host", "start", "wait", "copy", "communication", "graph-break", "scalar-read-backs", "alternating", "small-copies",
+    "late-host", "start", "wait", "copy", "communication", "graph-break", "scalar-read-backs", "alternating",
+    "small-copies",
 ]
 blocks = ["late-host"]
 meaning = """
@@ -12,7 +13,8 @@ with a wait for each part. The GPU has next to nothing to do meanwhile."""
 evidence = [
     "{reads:copy|copies} of {read_bytes} on average to the host {per}, each after a collective of a few microseconds",
     "their lengths are no multiples of 4: text or pickled objects have such lengths, arrays of numbers do not",
-    "from the first of the two collectives to the last copy, {span_ns} {per}; the GPU is idle for {idle_ns} of {wall_ns}",
+    "from the first of the two collectives to the last copy, {span_ns} {per}",
+    "the GPU is idle for {idle_ns} of {wall_ns}",
 ]
 skip_if = "The bytes are data of the program, such as a mask or an image."
 effort = "function"

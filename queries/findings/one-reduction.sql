@@ -23,8 +23,8 @@ when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%All
 [fix]
 any = "Reduce the gradients in buckets of about 25 MB as soon as they are ready, on a stream of its own."
 pytorch = """
-Let DistributedDataParallel reduce several buckets: set bucket_cap_mb (25 by default) to a quarter of the gradients' size
-in MB, at least 5."""
+Let DistributedDataParallel reduce several buckets: set bucket_cap_mb (25 by default) to a quarter of the gradients'
+size in MB, at least 5."""
 jax = "Let XLA reduce in parts: a lower --xla_gpu_all_reduce_combine_threshold_bytes, and the latency-hiding scheduler."
 cuda = "Split the buffer, and launch ncclAllReduce per part on a second stream as soon as its gradients are ready."
 

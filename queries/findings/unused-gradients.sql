@@ -21,7 +21,7 @@ links = [
     "PyTorch documentation, torch.Tensor.detach",
     "PyTorch documentation, Autograd mechanics: Setting requires_grad",
 ]
-report = "launch-configs"
+report = "steps"
 when = """
 SELECT 1 FROM _steady_shapes
 WHERE regexp_matches(name, 'multi_tensor_apply.*(?:FusedOptimizer|PointwiseOp|Adam)')
