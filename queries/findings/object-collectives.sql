@@ -43,7 +43,7 @@ max_bytes = [65536, "Largest copy that counts (64 KiB: larger ones are data)"]
 max_run_ns = [100000, "Longest median of these collectives (100 µs: they wait for other ranks in some steps)"]
 */
 WITH reads AS (
-    SELECT w.process_id, w.device_id, w.copy_bytes, w.end_ns, w.copy_end_ns, s.step
+    SELECT w.process_id, w.copy_bytes, w.end_ns, w.copy_end_ns, s.step
     FROM (
         FROM waits WHERE copy_kind = 'D2H' AND copy_bytes % 4 <> 0 AND copy_bytes BETWEEN $min_bytes AND $max_bytes
     ) AS w
@@ -53,7 +53,7 @@ WITH reads AS (
 -- Each collective, and when the one before it began: that for the lengths.
 collectives AS (
     SELECT
-        k.process_id, k.start_ns, k.end_ns, k.end_ns - k.start_ns AS run_ns,
+        k.process_id, k.start_ns, k.end_ns - k.start_ns AS run_ns,
         lag(k.start_ns) OVER (PARTITION BY k.process_id ORDER BY k.start_ns) AS lengths_ns
     FROM kernel_events AS k JOIN kernel_names AS n USING (name_id)
     WHERE n.provenance = 'NCCL'
