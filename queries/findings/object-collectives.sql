@@ -12,11 +12,11 @@ An object is pickled, copied to the GPU, exchanged in two collectives (its lengt
 with a wait for each part. The GPU has next to nothing to do meanwhile."""
 evidence = [
     "{reads:copy|copies} of {read_bytes} on average to the host {per}, each after a collective of a few microseconds",
-    "their lengths are no multiples of 4: text or pickled objects have such lengths, arrays of numbers do not",
+    "their lengths are no multiples of 4: pickled objects have such lengths, arrays of 4- or 8-byte numbers do not",
     "from the first of the two collectives to the last copy, {span_ns} {per}",
     "the GPU is idle for {idle_ns} of {wall_ns}",
 ]
-skip_if = "The bytes are data of the program, such as a mask or an image."
+skip_if = "The bytes are data of the program, such as a mask, an image or 16-bit numbers."
 effort = "function"
 estimate = """
 High: the time from the collective for the lengths to the last copy, at most the idle time of the step. Low: 40% of
