@@ -59,7 +59,7 @@ def test_one_action_has_one_commit():
 @pytest.mark.parametrize("file", REQUIREMENTS, ids=lambda file: file.name)
 def test_each_requirement_has_one_version_and_hashes(file):
     entries = read_requirements(file)
-    assert len(entries) > 5
+    assert entries
     for requirement, hashes in entries:
         assert [specifier.operator for specifier in requirement.specifier] == ["=="], requirement
         assert requirement.url is None
@@ -76,12 +76,13 @@ def test_no_index_is_named(file):
 def test_the_files_hold_what_the_project_asks_for():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pinned = {file.stem: read_requirements(file) for file in REQUIREMENTS}
-    assert sorted(pinned) == ["dev", "run", "test"]
     texts_by_file = {
+        "duckdb-2": ["duckdb>=2.0.1,<2.1"],
         "run": project["dependencies"],
         "dev": [*project["dependencies"], *project["optional-dependencies"]["dev"]],
         "test": ["hypothesis", "pytest", "pytest-xdist"],
     }
+    assert pinned.keys() == texts_by_file.keys()
     for name, texts in texts_by_file.items():
         for text in texts:
             requirement = Requirement(text)
@@ -99,7 +100,7 @@ def test_ci_installs_only_what_has_a_hash():
     lines = [*workflow.splitlines(), *script.splitlines()]
     # The commands of the README find what was installed before them.
     installs = [line for line in lines if re.search(r"\bpip .*(?:\binstall\b|known\[@\])", line)]
-    assert len(installs) == 6
+    assert len(installs) == 7
     for line in installs:
         assert re.search(r"--require-hashes|known\[@\]|--no-deps", line), line
     assert "export PIP_NO_BUILD_ISOLATION=0" in script

@@ -112,7 +112,7 @@ class Context:
 def can_have_rows(producer: Producer, context: Context) -> bool:
     """Return whether the trace has what the query of a producer needs to return a row."""
     context.prepare(*filter(None, [producer.check]))
-    return not producer.check or context.connection.execute(producer.check).fetchone() is not None
+    return not producer.check or bool(context.connection.execute(producer.check).fetchall())
 
 
 def fill(producer: Producer, context: Context) -> None:

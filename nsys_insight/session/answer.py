@@ -219,7 +219,7 @@ class Answer:
         import polars as pl
 
         with _explain_closed():
-            return pl.DataFrame(self.connection.sql(self._select(None)))
+            return pl.DataFrame(open_cursor(self.connection).sql(self._select(None)))
 
     def write_parquet(self, path: Path, limit: int | None = None) -> None:
         """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""

@@ -424,7 +424,7 @@ class Session:
         """
         for param in pack.params.values():
             value = params.get(param.name)
-            if not param.names or value is None or self._connection.duckdb.execute(f"FROM {table} LIMIT 1").fetchone():
+            if not param.names or value is None or self._connection.duckdb.execute(f"FROM {table} LIMIT 1").fetchall():
                 continue
             names = [str(name) for (name,) in self.rows(param.names)]
             if names and str(value) not in names:
@@ -436,7 +436,7 @@ class Session:
     def _explain_empty(self, pack: Pack, table: str, step_range: str | None) -> str:
         is_full = self._scope == FULL_TRACE
         text = f"Nothing in this scope ({self._scope.flags_text})"
-        if self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
+        if self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall():
             return pack.empty_text if is_full else text
         if is_full:
             is_single = len(self.labels) == 1
@@ -497,12 +497,12 @@ class Session:
         """Say when the GPU works in the full trace, after a semicolon; "" if the scope has no time window."""
         if self._scope.from_ns is None and self._scope.to_ns is None:
             return ""
-        bounds = self._connection.duckdb.execute(
+        ((start_ns, end_ns),) = self._connection.duckdb.execute(
             time_bounds.select_time_bounds({}, schema="unscoped", tables=GPU_TABLES)
-        ).fetchone()
-        if not bounds or bounds[0] is None:
+        ).fetchall()
+        if start_ns is None:
             return "; the whole trace has no GPU work"
-        return f"; GPU activity spans {time_text(bounds[0])} to {time_text(bounds[1])}"
+        return f"; GPU activity spans {time_text(start_ns)} to {time_text(end_ns)}"
 
     def close(self) -> None:
         """Close the trace; its answers cannot be read afterwards."""

@@ -12,6 +12,6 @@ def fill(context: Context) -> None:
     """Fill `facts.callers`, `facts.called_from` and `facts.call_places`."""
     run = context.runner("callers")
     run("chains")
-    has_stacks = context.connection.execute("SELECT 1 FROM facts.callers LIMIT 1").fetchone()
+    has_stacks = context.connection.execute("SELECT 1 FROM facts.callers LIMIT 1").fetchall()
     # `unframed` has to sort all calls to find the neighbors of each.
     run("framed" if has_stacks else "unframed")

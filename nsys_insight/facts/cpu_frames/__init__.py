@@ -23,7 +23,7 @@ def fill(context: Context) -> None:
     for table, owner in TABLES.items():
         # Most captures have neither table, and a statement without rows takes as long as one with a few.
         context.prepare(any_row := f"SELECT 1 FROM raw.{table} LIMIT 1")
-        if context.connection.execute(any_row).fetchone() is None:
+        if not context.connection.execute(any_row).fetchall():
             continue
         for name in ("names", "chains"):
             statement = bind(

@@ -64,7 +64,7 @@ def fill(context: Context) -> None:
     if connection.execute(statements["migrations"]).fetchall() != [(0,)]:
         connection.execute(*context.statements("idle", "prefetches").values())
     # The kernels that graphs launch on the device have no correlation id: their number is that of the process.
-    if connection.execute("SELECT 1 FROM facts.gpu_reach WHERE call BETWEEN 0 AND 16777215 LIMIT 1").fetchone():
+    if connection.execute("SELECT 1 FROM facts.gpu_reach WHERE call BETWEEN 0 AND 16777215 LIMIT 1").fetchall():
         connection.execute(*context.statements("idle", "device_launches").values())
     connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {statements['calls']}")
     long_calls = f"FROM internal.idle_calls WHERE end_ns - start_ns >= {LONG_NS}"

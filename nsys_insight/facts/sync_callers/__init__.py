@@ -44,12 +44,12 @@ def fill_tables(context: Context, producer: str, prefix: str) -> None:
     context.prepare(*statements.values(), _UNCERTAIN_FRAMES)
 
     def has_certain_symbols() -> bool:
-        return connection.execute(_UNCERTAIN_FRAMES).fetchone() is None
+        return not connection.execute(_UNCERTAIN_FRAMES).fetchall()
 
     def name_stacks() -> bool:
         """Name the stacks in `internal.chain_rows`. Return whether any of them has a name."""
         connection.execute(statements["name_stacks"])
-        return connection.execute("FROM internal.chain_callers LIMIT 1").fetchone() is not None
+        return bool(connection.execute("FROM internal.chain_callers LIMIT 1").fetchall())
 
     for name in ("select_calls", "select_chains", "read_rows", "list_symbols"):
         connection.execute(statements[name])

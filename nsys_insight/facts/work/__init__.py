@@ -44,7 +44,7 @@ def fill(context: Context) -> None:
     """Fill `facts.cpu_pieces` and `facts.gap_samples`. They stay empty where a trace does not show what a CPU did."""
     connection = context.connection
     context.runner("work")("tracks")
-    if connection.execute("SELECT 1 FROM internal.work_tracks LIMIT 1").fetchone():
+    if connection.execute("SELECT 1 FROM internal.work_tracks LIMIT 1").fetchall():
         _cut_all(connection, context.statements("work", *_INPUTS))
     connection.execute("DROP TABLE internal.work_tracks")
 

@@ -34,4 +34,4 @@ FROM (
         ), start_ns)) - start_ns) AS shared_ns
     FROM stream_kernels SEMI JOIN overlapping_streams USING (process, device_id, context_id, stream_id)
 )
-HAVING overlap_pct >= 1;
+HAVING 100 * sum(shared_ns) >= (SELECT sum(duration(start, "end")) FROM raw.CUPTI_ACTIVITY_KIND_KERNEL);
