@@ -6,7 +6,8 @@ import random
 import re
 import sqlite3
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 from synthetic_schema import (
     ENUM_OF,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 Tables = defaultdict[str, list["Row"]]
 
+_ENCODED_COLUMNS = frozenset({*STRING_COLUMNS, *ENUM_OF, "syncType"})
 NVTX_DOMAIN = 75  # the NVTX event type that names a domain
 
 
@@ -200,24 +202,30 @@ def _encode(
 ) -> Tables:
     """Replace strings and labels by ids, and write the table of strings."""
     numbers = {enum: {label: key for key, label in labels.items()} for enum, labels in numbering.items()}
+    numbers_by_column = {name: numbers[enum] for name, enum in ENUM_OF.items()} | {"syncType": sync_types}
     texts: dict[Text, int] = {"": 0}
     all_rows = [row for rows in tables.values() for row in rows]
     for row in all_rows:
-        for name in sorted(STRING_COLUMNS & row.keys()):
+        for name in _find_columns(tuple(row), STRING_COLUMNS):
             if isinstance(row[name], str | bytes):
                 texts.setdefault(row[name], len(texts))
     if order is not None:
         texts = dict(zip(texts, order.sample(range(10, 10 + 2 * len(texts)), len(texts)), strict=True))
     for row in all_rows:
-        for name, value in row.items():
+        for name in _find_columns(tuple(row), _ENCODED_COLUMNS):
+            value = row[name]
             if isinstance(value, str | bytes) and name in STRING_COLUMNS:
                 row[name] = texts[value]
-            elif isinstance(value, str) and name in ENUM_OF:
-                row[name] = numbers[ENUM_OF[name]][value]
-            elif isinstance(value, str) and name == "syncType":
-                row[name] = sync_types[value]
+            elif isinstance(value, str):
+                row[name] = numbers_by_column[name][value]
     tables["StringIds"] += [{"id": key, "value": text} for text, key in texts.items()]
     return tables
+
+
+@cache
+def _find_columns(names: tuple[str, ...], columns_to_find: frozenset[str]) -> list[str]:
+    """List those of the columns that a row has, sorted. Most rows of a table have the same columns."""
+    return sorted(columns_to_find & set(names))
 
 
 def _insert(db: sqlite3.Connection, table: str, table_columns: list[Column], rows: list[Row]) -> None:
@@ -226,11 +234,9 @@ def _insert(db: sqlite3.Connection, table: str, table_columns: list[Column], row
     )
     # The cast keeps bytes that are not UTF-8 in a TEXT value, as nsys leaves them.
     placeholders = ", ".join("CAST(? AS TEXT)" if column.type == "TEXT" else "?" for column in table_columns)
-    values = [[_value(row, column) for column in table_columns] for row in rows]
+    # By column, what it holds in a row that does not have it.
+    defaults = [
+        (column.name, ("" if column.type == "TEXT" else 0) if column.required else None) for column in table_columns
+    ]
+    values = [[row.get(name, default) for name, default in defaults] for row in rows]
     db.executemany(f'INSERT INTO "{table}" VALUES ({placeholders})', values)
-
-
-def _value(row: Row, column: Column) -> Any:
-    if column.required and column.name not in row:
-        return "" if column.type == "TEXT" else 0
-    return row.get(column.name)

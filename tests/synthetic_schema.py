@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -220,20 +221,22 @@ ENUM_OF = {
     "severity": "ENUM_DIAGNOSTIC_SEVERITY_LEVEL",
     "source": "ENUM_DIAGNOSTIC_SOURCE_TYPE",
 }
-STRING_COLUMNS = {
-    "nameId",
-    "demangledName",
-    "shortName",
-    "mangledName",
-    "textId",
-    "srcFile",
-    "funcName",
-    "varName",
-    "kernelName",
-    "jsonTextId",
-    "symbol",
-    "module",
-}
+STRING_COLUMNS = frozenset(
+    {
+        "nameId",
+        "demangledName",
+        "shortName",
+        "mangledName",
+        "textId",
+        "srcFile",
+        "funcName",
+        "varName",
+        "kernelName",
+        "jsonTextId",
+        "symbol",
+        "module",
+    }
+)
 TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp", "startedAt", "endedAt", "openedAt", "closedAt"}
 
 
@@ -306,6 +309,7 @@ H200: dict[str, Any] = {
 }  # fmt: skip
 
 
+@cache
 def columns(table: str, version: str = "2025.3") -> list[Column]:
     """Return the columns of a table in order; an empty list if this version of nsys lacks the table."""
     kind = VERSIONS[version]
