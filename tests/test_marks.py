@@ -38,8 +38,10 @@ find_export = c.CFUNCTYPE(c.c_void_p, c.c_uint32)(lambda number: c.addressof(cal
 c.CDLL(os.environ["NVTX_INJECTION64_PATH"]).InitializeInjectionNvtx2(find_export)
 push = c.CFUNCTYPE(c.c_int, c.c_char_p)(slots[1][9].value)
 pop = c.CFUNCTYPE(c.c_int)(slots[1][11].value)
+times = open(__file__ + ".times", "w")
 for name, seconds in [(b"warm-up", 0.05), (b"decode", 0.02), (b"decode", 0.02), (b"decode", 0.02), (b"decoder", 0.05)]:
-    push(name); push(b"layer"); time.sleep(seconds); pop(); pop()
+    before = time.monotonic_ns(); push(name); push(b"layer"); begin = time.monotonic_ns(); time.sleep(seconds)
+    end = time.monotonic_ns(); pop(); pop(); print(before, begin, end, time.monotonic_ns(), file=times)
 """
 # CUDA as a program has it: the driver loads the library, and CUPTI calls back.
 CUPTI = """
@@ -61,10 +63,12 @@ import ctypes as c, os, sys, time
 driver = c.CDLL(sys.argv[1], mode=c.RTLD_GLOBAL)
 c.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
 time.sleep(0.05)
+before = time.monotonic_ns()
 driver.call_driver(308)
 time.sleep(0.03)
 driver.call_driver(307)
 driver.call_driver(309)
+open(__file__ + ".times", "w").write(str(time.monotonic_ns() - before))
 time.sleep(0.05)
 """
 
@@ -76,9 +80,12 @@ def write_program(folder, text):
 
 
 def test_ranges_of_one_name_are_timed(tmp_path):
+    """On a busy machine a range takes longer, so the program writes down how long each took."""
     intervals = measure_marks(write_program(tmp_path, NVTX_PROGRAM), "decode")
-    assert [interval.duration_ns / 1e6 for interval in intervals] == [pytest.approx(20, abs=10)] * 3
-    assert period_ns(intervals) == pytest.approx(20e6, abs=10e6)
+    times = [list(map(int, line.split())) for line in (tmp_path / "program.py.times").read_text().splitlines()]
+    assert len(intervals) == 3
+    for interval, (before, begin, end, after) in zip(intervals, times[1:4], strict=True):
+        assert 20e6 <= end - begin <= interval.duration_ns <= after - before
 
 
 def test_the_profiler_api_is_timed_through_cupti(tmp_path):
@@ -89,7 +96,7 @@ def test_the_profiler_api_is_timed_through_cupti(tmp_path):
     )
     program = [*write_program(tmp_path, CUDA_PROGRAM), str(library)]
     (interval,) = measure_marks(program, "cudaProfilerApi")
-    assert interval.duration_ns == pytest.approx(30e6, abs=15e6)
+    assert 30e6 <= interval.duration_ns <= int((tmp_path / "program.py.times").read_text())
 
 
 def test_a_program_without_marks_is_an_error(tmp_path):
@@ -118,13 +125,17 @@ cp {REPORT.with_suffix(".sqlite")} "${{2%.nsys-rep}}.sqlite"
 """)
     tool.chmod(0o755)
     program = write_program(tmp_path, NVTX_PROGRAM.replace("0.02", "0.001").replace('b"decode"', 'b"decode_step"'))
-    with only_rules():
-        result = run("capture", "--also-without", "--", *program, cwd=tmp_path, env={"NSYS_INSIGHT_NSYS": str(tool)})
-    assert result.returncode == 0, result.stderr
-    assert re.search(r"without nsys, a step takes [12]\.\d+ ms", result.stderr)
-    assert re.search(
-        r"2.68 ms per step under nsys; about [12]\.\d+ ms without \(measured\)", " ".join(result.stdout.split())
-    )
+    for _ in range(5):  # on a busy machine, a step can take longer than under nsys in the trace
+        with only_rules():
+            result = run(
+                "capture", "--also-without", "--", *program, cwd=tmp_path, env={"NSYS_INSIGHT_NSYS": str(tool)}
+            )
+        assert result.returncode == 0, result.stderr
+        if measured := re.search(r"without nsys, a step takes ([12]\.\d+ ms)", result.stderr):
+            break
+    assert measured
+    text = f"2.68 ms per step under nsys; about {measured[1]} without (measured)"
+    assert text in " ".join(result.stdout.split())
 
 
 def test_steps_of_several_ranges_are_not_measured(tmp_path):
