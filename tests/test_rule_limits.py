@@ -1180,7 +1180,7 @@ def write_value(value):
         ),
         (
             # The shape of sundial's copies: 33.6 million numbers of two bytes.
-            "Tensors are copied to another order of their dimensions beside a kernel of the program",
+            "Tensors are transposed by copies beside a kernel of the program",
             {
                 "name": TRANSPOSED.format("c10::BFloat16"), "avg_ns": 218_000, "step_pct": 42, "blocks_count": 65_536,
                 "threads_per_block": 128, "memory_bytes_per_s": 4.8e12, "constructs": [PRODUCT, "activation function"],
@@ -1201,7 +1201,7 @@ def write_value(value):
             ],
         ),
         (
-            "Arrays are copied to another order of their dimensions beside a kernel of the program",
+            "Arrays are transposed by copies beside a kernel of the program",
             {
                 "name": "input_transpose_fusion_1", "avg_ns": 20_000, "step_pct": 3, "constructs": [PRODUCT],
                 "families": ["gemm"], "before": "taps", "after": PRODUCT,

@@ -4,9 +4,9 @@ title = "Whole arrays are copied in each iteration of a compiled loop"
 family = "loop-copies"
 explains = ["copy"]
 meaning = """
-XLA keeps what a loop carries in one buffer and updates it in place. What each iteration of a scan returns next to the
-carry is copied into a stacked array, which is as large as all iterations together. A carried array is copied if its old
-value is still read when the new one is written."""
+The compiler keeps what a loop carries in one buffer. What each iteration returns next to it is copied into a stacked
+array, which is as large as all iterations together. A carried array is copied to its place if the new value could not
+be written there, because the old one was still read."""
 evidence = [
     """{stacked:copy|copies} {per} of {stacked_bytes} each {#stacked:stores|store} what an iteration returns in a
     stacked array (dynamic_update_slice): {stacked_ns}""",
@@ -26,13 +26,19 @@ when = "SELECT 1 FROM frameworks WHERE framework = 'jax' AND is_program"
 
 [fix.stacked]
 any = """
+If only the last state is needed, return nothing per iteration but what the loop carries. If a few are needed, put a
+loop without results between two of them."""
+jax = """
 If only the last state is needed, return nothing per iteration: (carry, None) in lax.scan, or lax.fori_loop. If a few
 are needed, scan over these in an outer loop, and run the iterations between them in an inner one."""
 
 [fix.carried]
 any = """
-Write the new state into the buffer of the old one: read all that is needed of the old value before, in one fused
-expression; or, if two arrays are swapped in each iteration, unroll the loop twice (unroll=2), so that none is moved."""
+Unroll the loop by two, so that the new state of each iteration has a buffer of its own; or write each element in place,
+in one expression that reads all that it needs of the old state."""
+jax = """
+Unroll the loop by two (unroll=2 in lax.fori_loop or lax.scan), so that the new state of each iteration has a buffer of
+its own, and look whether the copies are gone."""
 
 [params]
 min_bytes = [1048576, "Smallest copies that count (1 MiB: shorter ones take as long as a launch)"]

@@ -101,7 +101,7 @@ SELECT
     least(greatest(r.copy_ns / t.units - direct_ns, 0), recoverable_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct, NULL AS place,
     r.copies * g.gpus / t.units AS copies, r.size_bytes, r.delay_ns, t.wall_ns, r.copy_ns * g.gpus / t.units AS copy_ns
-FROM relays AS r, (SELECT count(DISTINCT gpu_id) AS gpus FROM step_budget) AS g, _step_totals AS t
+FROM relays AS r, _step_totals AS t, (SELECT count(DISTINCT gpu_id) AS gpus FROM step_budget) AS g
 WHERE t.has_steps AND recoverable_ns > 0 AND 100 * passing_ns >= $min_pct * t.wall_ns
 ORDER BY recoverable_ns DESC, r.size_bytes
 LIMIT 1
