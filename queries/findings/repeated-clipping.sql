@@ -24,7 +24,7 @@ numerics = "rounding"
 estimate = """
 The time of all clippings but one for each update. Low: 80% of it, and at most what the host leaves."""
 links = ["PyTorch documentation, Automatic Mixed Precision examples: gradient accumulation"]
-report = "constructs"
+report = "steps"
 when = "SELECT 1 FROM kernel_constructs WHERE construct = 'norm of tensors' LIMIT 1"
 
 [fix]
