@@ -14,6 +14,10 @@ from nsys_insight.packs.rules import SEVERITIES
 MS = 1_000_000
 NATIVE = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>>(int)"
 LARGE = {"grid": (4096, 1, 1), "block": (256, 1, 1)}
+LIST = "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::{}TensorListMetadata<(int){}>, {}>(T1)"
+LIST_NORM = LIST.format("", 1, "at::native::LpNormFunctor<float, (at::native::NormType)1, float>")
+LIST_SCALING = LIST.format("", 1, "at::native::BinaryOpScalarTensorFunctor<float, (int)1>, std::multiplies<float>")
+FUSED_ADAM = LIST.format("FusedOptimizer", 4, "at::native::FusedAdamMathFunctor<float, (int)4>")
 
 
 def run_steps(body, *, steps=10, sync=True, nvtx=""):
@@ -563,6 +567,57 @@ def micro_batches(*, count=4, is_reduced_once=False):
     return run_steps(body, steps=16)
 
 
+def clippings(*, is_once=False, has_products=True, optimizer=FUSED_ADAM):
+    """Train with four micro-batches in each update. Gradients are clipped after each, or before the optimizer."""
+
+    def body(loop, step):
+        is_last = step % 4 == 3
+        for _ in range(24 if has_products else 0):
+            loop.launch(BF16, 200_000, **LARGE)
+        if is_last or not is_once:
+            for _ in range(5):
+                loop.launch(LIST_NORM, 400_000, **LARGE)
+            for _ in range(4):
+                loop.launch(LIST_SCALING, 500_000, **LARGE)
+        if is_last:
+            loop.launch(optimizer, 900_000, **LARGE)
+
+    return run_steps(body, steps=24)
+
+
+def relayed_rows(*, size=131_072, is_same=True, passes_on=True, host_ns=0):
+    """Exchange rows between two GPUs through the host after each time step; or copy between host and one GPU each."""
+    loop = Loop(Trace().gpu().gpu(1))
+    for _ in range(20):
+        loop.step()
+        for device in (0, 1):
+            loop.launch("sound(const float *, float *)", 90_000, device=device, **LARGE)
+        loop.sync()
+        for device in (0, 1) if passes_on else (0,):
+            loop.copy("D2H", size, 7_000, blocking=True, device=device)
+        loop.python(host_ns)
+        for device in (1, 0) if passes_on else (0,):
+            loop.copy("H2D", size if is_same else 2 * size, 5_000, blocking=True, device=device)
+    return planted.planted(loop.trace, loop)
+
+
+def stacked_states(*, size=94_371_840, names=("dynamic_update_slice", "copy.8"), is_in_loop=True):
+    """Run a time loop that XLA compiled; in each iteration, a thunk for each of the names copies all of the state."""
+
+    def body(loop, _):
+        begin = loop.host.now
+        for _ in range(10):
+            loop.launch("loop_add_fusion", 120_000, **LARGE)
+            for name in names:
+                start = loop.host.now
+                loop.copy("D2D", size, 46_000)
+                loop.host.range(f"Thunk:#hlo_op={name}#", start, loop.host.now)
+        if is_in_loop:
+            loop.host.range("Thunk:#hlo_op=while.6#", begin, loop.host.now)
+
+    return run_steps(body, nvtx="step")
+
+
 def directives(*, gangs=1, copies=True, region_line=None, runs=600_000):
     """Run one OpenACC construct in line 40, which copies an array to the GPU and back, in each step.
 
@@ -825,6 +880,9 @@ AILING = {
     "fp32-gradients": large_reductions,
     "one-reduction": large_reductions,
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
+    "repeated-clipping": clippings,
+    "relayed-copies": relayed_rows,
+    "loop-copies": stacked_states,
 }
 CURED = {
     "repeated-sequence": [partial(transforms, rows=8), partial(transforms, reads=True), TIME_STEPS, decoding, training],
@@ -888,6 +946,26 @@ CURED = {
     "fp32-gradients": [CURED_TRAINING_RANKS, CURED_INFERENCE_RANKS],
     "one-reduction": [CURED_TRAINING_RANKS, shards],
     "accumulated-reductions": [CURED_INFERENCE_RANKS, CURED_TRAINING_RANKS],
+    # Once for each update; groups of parameters one after another; and no update.
+    "repeated-clipping": [
+        partial(clippings, is_once=True),
+        partial(clippings, has_products=False),
+        partial(clippings, optimizer="scale(float *)"),
+        TRAINING,
+    ],
+    # Other sizes; one GPU; numbers; and a host that computes.
+    "relayed-copies": [
+        partial(relayed_rows, is_same=False),
+        partial(relayed_rows, passes_on=False),
+        partial(relayed_rows, size=2048),
+        partial(relayed_rows, host_ns=2 * MS),
+    ],
+    # Small states; copies around the loop; and a gradient, which needs them all.
+    "loop-copies": [
+        partial(stacked_states, size=1 << 19),
+        partial(stacked_states, is_in_loop=False),
+        partial(stacked_states, names=("transpose(jvp())/dynamic_update_slice",)),
+    ],
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {
@@ -900,7 +978,7 @@ FAMILIES = {
     ),
     "kernels": (
         "fp32-gemm", "fp64-gemm", "attention-unfused", "optimizer-per-parameter", "layout-conversion", "gemm-odd-sizes",
-        "weight-casts", "cross-entropy-unfused", "embedding-sort",
+        "weight-casts", "cross-entropy-unfused", "embedding-sort", "repeated-clipping",
     ),
     "ranks": (
         "exposed-gathers", "small-units", "small-exchanges", "fp32-gradients", "one-reduction",
@@ -909,7 +987,7 @@ FAMILIES = {
     "waits": (
         "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "strided-copies",
         "one-block", "few-threads", "small-blocks", "gradient-reduction-late", "small-buckets", "one-gang",
-        "implicit-copies",
+        "implicit-copies", "relayed-copies", "loop-copies",
     ),
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from ailments import BF16, FP64, NATIVE, TF32
+from ailments import BF16, FP64, FUSED_ADAM, LIST, LIST_NORM, LIST_SCALING, NATIVE, TF32
 from rule_tables import STEP
 
 from nsys_insight.model import construct_catalog
@@ -547,6 +547,55 @@ def test_strided_copies(changes, expected, run_rule):
     assert numbers == ([pytest.approx(expected[1:], abs=0.1)] if expected else [])
 
 
+CLIPPINGS = [*[BF16] * 4, LIST_NORM, LIST_SCALING] * 2
+ONE_CLIPPING = [*[BF16] * 8, LIST_NORM, LIST_SCALING]
+NORM_KERNEL = "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::NormTwoOps<float>>>(T3)"
+
+
+@pytest.mark.parametrize(
+    ("update", "optimizer", "expected"),
+    [
+        # Of 2 clippings of 20 us in each step, one is too many.
+        (CLIPPINGS, FUSED_ADAM, (2, 1, 20_000)),
+        (
+            CLIPPINGS,
+            LIST.format("", 4, "at::native::PointwiseOpListFunctor<float, (int)4>, std::divides"),
+            (2, 1, 20_000),
+        ),
+        ([*[BF16] * 4, *[NORM_KERNEL] * 8] * 3, FUSED_ADAM, (3, None, 160_000)),
+        (ONE_CLIPPING, FUSED_ADAM, None),
+        # Groups of parameters, a norm for a log, norms of some layers, and no optimizer.
+        ([*ONE_CLIPPING, LIST_NORM, LIST_SCALING], FUSED_ADAM, None),
+        ([*ONE_CLIPPING, BF16, LIST_NORM, LIST_SCALING], FUSED_ADAM, None),
+        ([*[BF16] * 4, LIST_NORM] * 2, FUSED_ADAM, None),
+        ([*[BF16] * 4, *[NORM_KERNEL] * 7] * 2, FUSED_ADAM, None),
+        ([*CLIPPINGS, *[BF16] * 4, LIST_NORM, LIST_NORM, LIST_SCALING], FUSED_ADAM, None),
+        (CLIPPINGS, "scale(float *)", None),
+    ],
+)
+def test_clippings(update, optimizer, expected, run_rule):
+    """Four updates; what belongs to the first and the last may be cut off."""
+    names = [*update, optimizer] * 4
+    ids = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    constructs = {LIST_NORM: "norm of tensors", NORM_KERNEL: "norm of tensors", FUSED_ADAM: "fused Adam"}
+    steps = {"start_ns": -1, "end_ns": len(names) * 20_000, "process_id": 1}
+    rows = run_rule(
+        "repeated-clipping",
+        kernel_events=[
+            {"process_id": 1, "device_id": 0, "start_ns": 20_000 * number, "duration_ns": 10_000, "name_id": ids[name]}
+            for number, name in enumerate(names)
+        ],
+        kernel_names=[
+            {"name_id": number, "name": name, "family": "gemm" if name == BF16 else "other"}
+            for name, number in ids.items()
+        ],
+        kernel_constructs=[{"name_id": ids[name], "construct": constructs.get(name)} for name in ids],
+        _steady_windows=[steps], _step_totals=[{**STEP, "units": 4}],
+    )  # fmt: skip
+    numbers = [(row["rounds"], row["scalings"], row["recoverable_ns"]) for row in rows]
+    assert numbers == ([pytest.approx(expected)] if expected else [])
+
+
 BACKWARD = "void softmax_warp_backward<float, float, float, 4, true, false>(int)"
 FUSED = "void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, FusedAdamMathFunctor<float>>(T1)"
 ADAM, AVERAGE, SIGNS = ("mul", "lerp_scalar", "addcmul_cuda"), ("MulFunctor", "Functor_add"), ("MulFunctor", "sign")
@@ -603,6 +652,10 @@ OWN_KERNEL = {
 INDEX = (
     "void at::native::index_elementwise_kernel<(int)128, (int)4, void at::native::gpu_index_kernel<"
     "void at::native::index_kernel_impl<at::native::OpaqueType<(int)1>>(at::TensorIteratorBase &)>(int)>(long, T3)"
+)
+TRANSPOSED = (
+    "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<"
+    "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda({})]>>(int, T3)"
 )
 MASK = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
 KEYS = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
@@ -1123,6 +1176,92 @@ def write_value(value):
                 {"counts": {"layer normalization": 6, "fused attention": 6}},
                 {"counts": {"layer normalization": 1}},
                 {"constructs": [PRODUCT]},
+            ],
+        ),
+        (
+            # The shape of sundial's copies: 33.6 million numbers of two bytes.
+            "Tensors are transposed by copies beside a kernel of the program",
+            {
+                "name": TRANSPOSED.format("c10::BFloat16"), "avg_ns": 218_000, "step_pct": 42, "blocks_count": 65_536,
+                "threads_per_block": 128, "memory_bytes_per_s": 4.8e12, "constructs": [PRODUCT, "activation function"],
+                "families": ["gemm", "activation"], "before": PRODUCT, "after": "taps",
+            },
+            [
+                {"name": TRANSPOSED.format("float").replace("nocast", "cast")},
+                {"name": TRANSPOSED.format("float"), "avg_ns": 180_000},  # at a third of the bandwidth
+                {"avg_ns": 90_000},
+                {"avg_ns": 19_999, "blocks_count": 4_096},
+                {"step_pct": 2.9},
+                {"has_steps": False},
+                {"after": "activation function"},
+                {"after": "activation"},
+                {"after": "D2H copy"},
+                {"after": "memset"},
+                {"after": "triton_poi_fusion_3"},
+            ],
+        ),
+        (
+            "Arrays are transposed by copies beside a kernel of the program",
+            {
+                "name": "input_transpose_fusion_1", "avg_ns": 20_000, "step_pct": 3, "constructs": [PRODUCT],
+                "families": ["gemm"], "before": "taps", "after": PRODUCT,
+            },
+            [
+                {"name": "input_concatenate_fusion_1"},
+                {"avg_ns": 19_999},
+                {"step_pct": 2.9},
+                {"has_steps": False},
+                {"before": "gemm"},
+                {"before": "loop_fusion"},
+            ],
+        ),
+        (
+            "Whole caches of keys and values are gathered in each step",
+            {
+                "avg_ns": 20_000, "calls": 16, "total_ns": 320_000, "before": "gather of rows", "after": "memset",
+                "counts": {"fused attention": 8}, "times": {"fused attention": 640_000},
+                "constructs": ["fused attention", "gather of rows", "top-k selection"],
+            },
+            [
+                {"has_steps": False},
+                {"has_backward": True},
+                {"avg_ns": 19_999},
+                {"before": "fill of a tensor"},
+                {"counts": {"fused attention": 12}},
+                {"counts": {}},
+                {"times": {"fused attention": 640_001}},
+                {"constructs": ["fused attention", "gather of rows"]},
+            ],
+        ),
+        (
+            "Whole arrays are copied in each iteration of a compiled loop",
+            {
+                "framework": "jax", "size_bytes": 1 << 20, "bytes_per_s": 4.8e11, "memory_bytes_per_s": 4.8e12,
+                "construct_pct": 5, "calls": 8,
+            },
+            [
+                {"framework": "pytorch"},
+                {"calls": 7},
+                {"size_bytes": 1_000_000},
+                {"construct_pct": 4.9},
+                {"bytes_per_s": 4.7e11},
+                {"devices": 2},
+                {"has_steps": False},
+            ],
+        ),
+        (
+            "The optimizer runs as a sequence of operations over all tensors",
+            {
+                "name": LIST.format("", 4, "at::native::PointwiseOpScalarListFunctor<float>"), "has_backward": True,
+                "construct_pct": 3, "construct_calls": 6, "step_busy_pct": 75, "counts": {},
+            },
+            [
+                {"name": LIST_SCALING},  # the gradients are clipped
+                {"has_backward": False},
+                {"construct_calls": 5},
+                {"construct_pct": 2.9},
+                {"step_busy_pct": 74},
+                {"counts": {"fused Adam": 1}},
             ],
         ),
         (
