@@ -37,6 +37,8 @@ app = typer.Typer(
 _IMPOSSIBLE_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 # Click's message about a number below the smallest one that an option takes.
 _BELOW_RANGE = re.compile(r"Invalid value for '(--[\w-]+)'.*: (-?[\d.]+) is not in the range x>=([\d.]+)\.")
+# Click's message about a text that is no number.
+_NO_NUMBER = re.compile(r"Invalid value for '(--[\w-]+)'.*?: ('.*') is not a valid (int|float)\b.*\.", re.DOTALL)
 # Times of Ctrl-C, and the time after it during which another one is ignored.
 _interrupt_times_s = [0.0]
 _INTERRUPT_PAUSE_S = 1.0
@@ -187,10 +189,13 @@ def _describe_error(error: Exception) -> InsightError | None:
 
 
 def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[str, str]:
-    """Return the message and hint for an option that is unknown, has no value or is too small; else those of Click."""
+    """Return the message and hint for an option that is unknown, or whose value is missing or wrong; else Click's."""
     if too_small := _BELOW_RANGE.match(message):
         flag, value, minimum = too_small.groups()
         return f"{flag} is {value}, which is less than {minimum}", f"{flag} {minimum}"
+    if no_number := _NO_NUMBER.match(message):
+        flag, value, kind = no_number.groups()
+        return f"{flag} takes a {'whole number' if kind == 'int' else 'number'}, not {value}", hint
     option = getattr(error, "option_name", None)
     if not option:
         return message, hint
