@@ -66,6 +66,16 @@ DURATIONS = "write a number and a unit: 250ns, 5us, 1.5ms or 2s"
             "--least-pct takes a number, not 'x'",
             "nsys-insight classify --help",
         ),
+        (("fleet", TRACE, "--workers", "0"), "--workers takes 1 to 1024, not 0", "nsys-insight fleet --help"),
+        (("schema", "kernels", "x"), "too many arguments: x", "nsys-insight schema --help"),
+        (("sass",), "the argument FILE is missing", "nsys-insight sass --help"),
+        (("experiment", "start"), "the option --bench is missing", "nsys-insight experiment start --help"),
+        (("topp",), "there is no command 'topp'", "did you mean top? nsys-insight help --all lists them"),
+        (
+            ("run", "missing.sql", TRACE),
+            "missing.sql cannot be read: No such file or directory",
+            "nsys-insight packs lists all packs",
+        ),
         (("nvtx", TRACE, "--instances"), "--instances needs a value", "nsys-insight nvtx --help"),
         (("report", TRACE, "--open=x"), "--open takes no value", "nsys-insight report --help"),
         (
