@@ -526,13 +526,13 @@ def test_a_column_that_polars_cannot_have_is_named(answer, tmp_path):
         ("INTERVAL 1 DAY", Answer.frame),
         ("[INTERVAL 1 DAY]", Answer.frame),
         ("union_value(a := 1)", Answer.frame),
-        ("INTERVAL 1 DAY", lambda made: write(made, tmp_path / "out", "arrow")),
+        ("INTERVAL 1 DAY", lambda rows: write(rows, tmp_path / "out", "arrow")),
     ]:
         with pytest.raises(QueryError, match="the column 'lost'"):
             write_it(answer(f"SELECT 1 AS kept, {value} AS lost"))
-    named = answer("SELECT {'interval': 1} AS interval")
-    assert named.frame()["interval"].to_list() == [{"interval": 1}]
-    write(named, tmp_path / "out", "arrow")
+    field_answer = answer("SELECT {'interval': 1} AS interval")
+    assert field_answer.frame()["interval"].to_list() == [{"interval": 1}]
+    write(field_answer, tmp_path / "out", "arrow")
 
 
 @pytest.mark.parametrize("fmt", ["csv", "parquet"])
