@@ -77,6 +77,11 @@ def cannot_write_error(path: object, error: OSError) -> UsageError:
     return UsageError(f"cannot write {path}: {error.strerror or error}", "name a file in a folder that exists")
 
 
+def describe_cause(error: Exception) -> str:
+    """Return what happened: of an error of the system without its number and the name of the file."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def read_text(path: Path, hint: str, errors: str = "strict") -> str:
     """Read a file that the user named; `errors` says what becomes of bytes that are not UTF-8, as in `open`.
 

@@ -137,7 +137,8 @@ class Trace(Session, Reports):
         from nsys_insight.render import roofline
 
         self._refuse_pictures_of_several()
-        return Picture(str(roofline.draw(self.answer("roofline", **params), ".svg", limit=limit, width=None)))
+        with naming_parameters():
+            return Picture(str(roofline.draw(self.answer("roofline", **params), ".svg", limit=limit, width=None)))
 
     if not TYPE_CHECKING:  # the stub has the methods; this would accept every name
 

@@ -58,6 +58,17 @@ def test_the_pictures_of_the_readme_exist():
     assert all((REPOSITORY / picture).is_file() for picture in pictures)
 
 
+def test_links_of_documents_lead_to_files_of_the_repository():
+    pages = [
+        *REPOSITORY.glob("*.md"),
+        *(REPOSITORY / "docs").rglob("*.md"),
+        *(REPOSITORY / "benchmarks").glob("*/*.md"),
+    ]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\((?!\w+:)([^)#\s]+)", page.read_text("utf-8"))]
+    assert len(links) > 80
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+
+
 def test_python_in_the_readme_runs(monkeypatch):
     monkeypatch.chdir(REPOSITORY / "sample_traces")
     (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

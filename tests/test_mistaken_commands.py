@@ -42,6 +42,9 @@ def test_a_hint_has_the_words_to_type(words, suggested):
     assert suggested in result.stderr.splitlines()[-1]
 
 
+DURATIONS = "write a number and a unit: 250ns, 5us, 1.5ms or 2s"
+
+
 @pytest.mark.parametrize(
     ("words", "error", "hint"),
     [
@@ -50,6 +53,28 @@ def test_a_hint_has_the_words_to_type(words, suggested):
             ("top", TRACE, "--from", "90ms", "--to", "80ms"),
             "the window --from 90ms --to 80ms is empty",
             "--to must be after --from",
+        ),
+        (("gaps", TRACE, "--min-gap", "x"), "--min-gap takes a duration, not 'x'", DURATIONS),
+        (
+            ("copies", TRACE, "--group-by", "x"),
+            "--group-by cannot be 'x'",
+            "choose one of: call, size, stream, nvtx, caller, stack",
+        ),
+        (("top", TRACE, "--limit", "x"), "--limit takes a whole number, not 'x'", "nsys-insight top --help"),
+        (
+            ("classify", TRACE, "--least-pct", "x"),
+            "--least-pct takes a number, not 'x'",
+            "nsys-insight classify --help",
+        ),
+        (("fleet", TRACE, "--workers", "0"), "--workers takes 1 to 1024, not 0", "nsys-insight fleet --help"),
+        (("schema", "kernels", "x"), "too many arguments: x", "nsys-insight schema --help"),
+        (("sass",), "the argument FILE is missing", "nsys-insight sass --help"),
+        (("experiment", "start"), "the option --bench is missing", "nsys-insight experiment start --help"),
+        (("topp",), "there is no command 'topp'", "did you mean top? nsys-insight help --all lists them"),
+        (
+            ("run", "missing.sql", TRACE),
+            "missing.sql cannot be read: No such file or directory",
+            "nsys-insight packs lists all packs",
         ),
         (("nvtx", TRACE, "--instances"), "--instances needs a value", "nsys-insight nvtx --help"),
         (("report", TRACE, "--open=x"), "--open takes no value", "nsys-insight report --help"),

@@ -225,8 +225,9 @@ class TestPictures:
     def test_a_roofline_is_drawn_if_the_work_is_known(self, eager):
         circles = list(parse_svg(eager.roofline_plot(gemm="1,512,512", limit=3)).iter(f"{SVG}circle"))
         assert sum(circle.find(f"{SVG}title") is not None for circle in circles) == 3
-        with pytest.raises(UsageError, match="nothing to draw"):
+        with pytest.raises(UsageError, match="nothing to draw") as caught:
             eager.roofline_plot()
+        assert caught.value.hint.startswith("give a size: gemm M,N,K")
 
     @pytest.mark.slow
     def test_an_empty_trace_has_nothing_to_draw(self, tmp_path):

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.render import FORMATS, HUMAN_FORMATS, choose_format, write
 from nsys_insight.session.answer import Answer, Column, store_result
 from nsys_insight.sql.quoting import literal
@@ -519,6 +519,20 @@ def test_binary_formats_go_to_a_pipe_but_not_to_a_terminal(answer, fmt, read):
     with pytest.raises(UsageError) as caught:
         write(answer(ROWS), terminal, fmt)
     assert f"-o answer.{fmt}" in caught.value.hint
+
+
+def test_a_column_that_polars_cannot_have_is_named(answer, tmp_path):
+    for value, write_it in [
+        ("INTERVAL 1 DAY", Answer.frame),
+        ("[INTERVAL 1 DAY]", Answer.frame),
+        ("union_value(a := 1)", Answer.frame),
+        ("INTERVAL 1 DAY", lambda rows: write(rows, tmp_path / "out", "arrow")),
+    ]:
+        with pytest.raises(QueryError, match="the column 'lost'"):
+            write_it(answer(f"SELECT 1 AS kept, {value} AS lost"))
+    field_answer = answer("SELECT {'interval': 1} AS interval")
+    assert field_answer.frame()["interval"].to_list() == [{"interval": 1}]
+    write(field_answer, tmp_path / "out", "arrow")
 
 
 @pytest.mark.parametrize("fmt", ["csv", "parquet"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import programs, progress
 from nsys_insight.bench import sanitizer
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, describe_cause
 from nsys_insight.records import parse_json
 
 if TYPE_CHECKING:
@@ -155,7 +155,9 @@ def _compare_arrays(output: Path, reference: Path, rtol: float, atol: float) -> 
             data = np.load(path, allow_pickle=False)
             return {name: data[name] for name in data.files} if path.suffix == ".npz" else {path.stem: data}
         except (OSError, ValueError) as error:
-            raise UsageError(f"{path} cannot be read: {error}", "give arrays that numpy.save wrote") from None
+            raise UsageError(
+                f"{path} cannot be read: {describe_cause(error)}", "give arrays that numpy.save wrote"
+            ) from None
 
     arrays, reference_arrays = load_arrays(output), load_arrays(reference)
     if output.suffix == ".npy" and reference.suffix == ".npy":
@@ -187,7 +189,7 @@ def _iter_values(path: Path) -> Iterator[LocatedValue]:
         text = path.read_text(encoding="utf-8")
         yield from _iter_json_values(parse_json(text), "") if path.suffix == ".json" else _iter_text_values(text)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", "give text, JSON, .npy or .npz") from None
+        raise UsageError(f"{path} cannot be read: {describe_cause(error)}", "give text, JSON, .npy or .npz") from None
 
 
 def _iter_json_values(data: Any, location: str) -> Iterator[LocatedValue]:

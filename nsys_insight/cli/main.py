@@ -37,6 +37,20 @@ app = typer.Typer(
 _IMPOSSIBLE_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 # Click's message about a number below the smallest one that an option takes.
 _BELOW_RANGE = re.compile(r"Invalid value for '(--[\w-]+)'.*: (-?[\d.]+) is not in the range x>=([\d.]+)\.")
+# Other messages of Click, and what stands in their place.
+_CLICK_MESSAGES = tuple(
+    (re.compile(pattern, re.DOTALL), text)
+    for pattern, text in (
+        (r"Invalid value for '(--[\w-]+)'.*?: ('.*') is not a valid int\b.*", r"\1 takes a whole number, not \2"),
+        (r"Invalid value for '(--[\w-]+)'.*?: ('.*') is not a valid float\b.*", r"\1 takes a number, not \2"),
+        (
+            r"Invalid value for '(--[\w-]+)'.*: (\S+) is not in the range (\S+)<=x<=(\S+)\.",
+            r"\1 takes \3 to \4, not \2",
+        ),
+        (r"Got unexpected extra argument\S* \((.*)\)", r"too many arguments: \1"),
+        (r"Missing (option|argument) '(.*)'\.", r"the \1 \2 is missing"),
+    )
+)
 # Times of Ctrl-C, and the time after it during which another one is ignored.
 _interrupt_times_s = [0.0]
 _INTERRUPT_PAUSE_S = 1.0
@@ -178,7 +192,7 @@ def _describe_error(error: Exception) -> InsightError | None:
         if not is_inner:
             synonym = synonyms.COMMANDS.get(name.lower())
             suggestion = format_suggestion([synonym]) if synonym else did_you_mean(name, complete_commands(""))
-            hint = " ".join(filter(None, (suggestion, "nsys-insight help lists them")))
+            hint = " ".join(filter(None, (suggestion, "nsys-insight help --all lists them")))
         if os.path.exists(first):  # noqa: PTH110 - false for a name that no file can have
             message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
     else:
@@ -187,13 +201,13 @@ def _describe_error(error: Exception) -> InsightError | None:
 
 
 def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[str, str]:
-    """Return the message and hint for an option that is unknown, has no value or is too small; else those of Click."""
+    """Return the message and hint for an option that is unknown, or whose value is missing or wrong; else Click's."""
     if too_small := _BELOW_RANGE.match(message):
         flag, value, minimum = too_small.groups()
         return f"{flag} is {value}, which is less than {minimum}", f"{flag} {minimum}"
     option = getattr(error, "option_name", None)
     if not option:
-        return message, hint
+        return _rewrite_message(message), hint
     if not hasattr(error, "possibilities"):  # the option exists
         problem = "takes no value" if "does not take" in message else "needs a value"
         return f"{option} {problem}", f"nsys-insight {''.join(sys.argv[1:2])} --help"  # the error has no context
@@ -208,6 +222,12 @@ def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[s
         option, getattr(error, "possibilities", None) or ()
     )
     return f"there is no option {option}", other_hint or " ".join(filter(None, (similar_options, hint)))
+
+
+def _rewrite_message(message: str) -> str:
+    """Return a message of Click in this program's words, or the message if it is another one."""
+    matches = ((pattern.fullmatch(message), text) for pattern, text in _CLICK_MESSAGES)
+    return next((match.expand(text) for match, text in matches if match), message)
 
 
 def _describe_system_error(error: OSError) -> InsightError:

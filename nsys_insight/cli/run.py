@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from nsys_insight.packs.pack import Pack
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.running_answer import RunningAnswer
-    from nsys_insight.trace import Trace
+    from nsys_insight.session.session import Session
 
 
 # Maximum number of files that a note names.
@@ -54,7 +54,7 @@ class Host:
         show: Shows an answer in a format; None if the user did not request a format.
     """
 
-    get_trace: Callable[[Flags], Trace]
+    get_trace: Callable[[Flags], Session]
     show: Callable[[Answer, str | None, Flags], None]
 
 
@@ -112,7 +112,7 @@ def format_pack_help(pack: Pack) -> str:
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}"
 
 
-def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: bool = False) -> Trace:
+def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: bool = False) -> Session:
     """Open the traces that the user selected, in the scope of the flags. A single trace is remembered for this folder.
 
     With `can_expand_folders`, a folder stands for all traces in it. Otherwise it must hold a single trace, except the
@@ -123,7 +123,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: boo
     if host := _host.get():
         if traces or any(getattr(flags, name) is not None for name in LOADING_FLAGS):
             raise UsageError("the trace is open already", "omit its name, and the options for opening it")
-        return cast("Trace", nullcontext(host.get_trace(flags)))
+        return cast("Session", nullcontext(host.get_trace(flags)))
     outputs.uses_cache.set(flags.cache is not False)
     fleets = {trace: failures for trace in traces if (failures := read_failures(trace)) is not None}
     if len(traces) > 1 or (traces and (can_expand_folders or fleets or is_pattern(traces[0]))):
@@ -160,7 +160,7 @@ def _resolve_time_shares(paths: Sequence[Path], flags: Flags, options: dict[str,
     if not shares:
         return flags
     with open_trace(*paths, **options) as trace:
-        ((start_ns, end_ns),) = trace.sql("SELECT min(start_ns), max(end_ns) FROM wall").rows() or [(None, None)]
+        ((start_ns, end_ns),) = trace.rows("SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall")
     start_ns, wall_ns = start_ns or 0, (end_ns or 0) - (start_ns or 0)
     times = {name: str(round(start_ns + wall_ns * float(text[:-1]) / 100)) for name, text in shares.items()}
     return replace(
@@ -173,12 +173,12 @@ def describe_unused_cache(reason: str) -> str:
     return f"the cache folder {cache_folder.location()} is not used: {reason}"
 
 
-def open_trace(*paths: Path, **options: Any) -> Trace:
+def open_trace(*paths: Path, **options: Any) -> Session:
     """Open traces with the options of `session.Session`. Notes and the progress of an export go to the terminal."""
-    from nsys_insight.trace import Trace
+    from nsys_insight.session.session import Session
 
     with progress.show_task(f"opening {paths[0].name}") as task:
-        return Trace(paths, note=terminal.note, progress=make_export_progress(task, paths[0].name), **options)
+        return Session(paths, note=terminal.note, progress=make_export_progress(task, paths[0].name), **options)
 
 
 def make_export_progress(task: progress.Task, name: str) -> Callable[[int], None]:

@@ -21,6 +21,7 @@ from nsys_insight.cli.run import Host, explain, show, use_host
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.packs import library
+from nsys_insight.packs.step_options import AUTO
 from nsys_insight.paths import expand_home
 from nsys_insight.render import BINARY_FORMATS, HUMAN_FORMATS, choose_format, write
 from nsys_insight.session.answer import Answer, build_answer
@@ -32,7 +33,7 @@ from nsys_insight.text.cells import wrap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.trace import Trace
+    from nsys_insight.session.session import Session
 
 # Maximum rows of a table that the terminal shows, page by page; .save writes all rows.
 MAX_SHOWN_ROWS = 1_000
@@ -44,13 +45,13 @@ _EXIT_WORDS = ("exit", "quit", ".quit")
 class Shell:
     """Executes entries one by one. A method ``do_x`` is the command ``.x``, and its docstring is the help."""
 
-    def __init__(self, trace: Trace, *, full_names: bool = False, no_color: bool = False) -> None:
+    def __init__(self, trace: Session, *, full_names: bool = False, no_color: bool = False) -> None:
         """Query this trace until `.scope` selects a part of it. The caller closes the current `trace`."""
         self.trace, self.unscoped_trace = trace, trace
         self.full_names, self.no_color = full_names, no_color
         self.format = "table"
         self.last_answer: Answer | None = None
-        self.entry_trace: Trace | None = None
+        self.entry_trace: Session | None = None
         self._started_s = time.perf_counter()
 
     def execute(self, entry: str) -> None:
@@ -105,7 +106,9 @@ class Shell:
         if not name:
             raise UsageError(".run needs the name of a report", ".packs lists them")
         if name == "diagnose":
-            print(self.trace.diagnose().text(terminal.get_width()), end="")
+            from nsys_insight.diagnose.diagnosis import diagnose
+
+            print(diagnose(self.trace, AUTO).text(terminal.get_width()), end="")
             return
         command = make_report_command(library.get_pack(name))
         self._started_s = time.perf_counter()
@@ -150,7 +153,7 @@ class Shell:
         filters: dict[str, Any] = flags.scope.filters
         self._use_trace(self.unscoped_trace.scope(**filters))
 
-    def _scope_for_entry(self, flags: Flags) -> Trace:
+    def _scope_for_entry(self, flags: Flags) -> Session:
         """Return the trace in the scope of an entry's flags. It stays open until the next entry, for `.save`."""
         if self.entry_trace is not None:
             self.entry_trace.close()
@@ -175,7 +178,7 @@ class Shell:
         """Leave; exit, quit and Ctrl-D do too."""
         raise EOFError
 
-    def _use_trace(self, trace: Trace) -> None:
+    def _use_trace(self, trace: Session) -> None:
         if self.trace not in (self.unscoped_trace, trace):
             self.trace.close()
         self.trace, self.last_answer = trace, None

@@ -46,7 +46,7 @@ def resolve_trace_path(argument: Path | None) -> tuple[Path, str]:
     last_trace = _read_last_used()
     if last_trace:
         return last_trace, f"using {last_trace} (the trace used last in this folder)"
-    raise _make_count_error(traces, "this folder")
+    raise _make_count_error(traces)
 
 
 def resolve_trace_paths(arguments: Sequence[Path], *, is_name_enough: bool = False) -> list[Path]:
@@ -68,7 +68,7 @@ def resolve_trace_paths(arguments: Sequence[Path], *, is_name_enough: bool = Fal
         elif argument.is_dir() and not is_parquet_folder(argument):
             folder_traces = list_traces(argument, is_name_enough=is_name_enough)
             if not folder_traces:
-                raise _make_count_error(folder_traces, str(argument))
+                raise _make_count_error(folder_traces, argument)
             traces += folder_traces
         else:
             traces.append(_resolve_demo(argument))
@@ -220,19 +220,20 @@ def _resolve_folder(path: Path, reason: str) -> tuple[Path, str]:
             "export the report again: nsys export --type parquetdir -o trace_parquet trace.nsys-rep",
         )
     if len(traces) != 1:
-        raise _make_count_error(traces, str(path))
+        raise _make_count_error(traces, path)
     return traces[0], f"using {traces[0]} ({reason})"
 
 
-def _make_count_error(traces: list[Path], location: str) -> UsageError:
+def _make_count_error(traces: list[Path], folder: Path | None = None) -> UsageError:
+    """Return the error for no trace or several, in a folder that was named or in the working folder."""
     if not traces:
         return UsageError(
-            f"no trace was named, and there is none in {location}",
+            f"there is no trace in {folder}" if folder else "no trace was named, and there is none in this folder",
             f"name a .nsys-rep or .sqlite file, or set ${TRACE_VARIABLE}; to make one: nsys profile -o trace COMMAND",
         )
     names = ", ".join(str(trace) for trace in traces[:_MAX_LISTED])
     remainder = f" and {len(traces) - _MAX_LISTED} more" if len(traces) > _MAX_LISTED else ""
     return UsageError(
-        f"{len(traces)} traces are in {location}: {names}{remainder}",
+        f"{len(traces)} traces are in {folder or 'this folder'}: {names}{remainder}",
         f"name one of them, or set ${TRACE_VARIABLE}={traces[0]}",
     )

@@ -42,7 +42,7 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
     if not run_rows:
         if len(trace.paths) > 1:
             raise UsageError(
-                f"diagnose takes one trace, or the ranks of one run: {_explain_no_run(trace, steps)}",
+                f"several traces are diagnosed only as the ranks of one run: {_explain_no_run(trace, steps)}",
                 "name one of them; to compare two: nsys-insight diff BEFORE AFTER",
             )
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, describe_cause
 from nsys_insight.records import RecordError, parse_json
 
 # Suffixes of numbers: 8B, 350M.
@@ -47,7 +47,9 @@ def count_parameters(text: str) -> float:
     try:
         config = parse_json(path.read_bytes())
     except (OSError, RecordError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", "give the number: --parameters 8e9") from None
+        raise UsageError(
+            f"{path} cannot be read: {describe_cause(error)}", "give the number: --parameters 8e9"
+        ) from None
     count = _count_in_config(config) if isinstance(config, dict) else None
     if count is None:
         raise UsageError(

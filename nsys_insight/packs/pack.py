@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, describe_cause
 from nsys_insight.packs.notes import Note, NoteHeader, shared_notes
 from nsys_insight.paths import queries_folder
 from nsys_insight.records import RecordError, make_record, parse_toml
@@ -263,7 +263,9 @@ def parse_pack(path: Path) -> Pack:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", "nsys-insight packs lists all packs") from None
+        raise UsageError(
+            f"{path} cannot be read: {describe_cause(error)}", "nsys-insight packs lists all packs"
+        ) from None
     header, sql = split_header(text)
     if header is None:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)

@@ -126,6 +126,9 @@ def _write_binary_file(answer: Answer, path: Path, fmt: str, limit: int | None) 
         return
     import polars as pl
 
+    from nsys_insight.session.answer import refuse_types
+
+    refuse_types(answer.columns, "INTERVAL")
     with cache_folder.use_temporary_folder() as folder:
         parquet_file = folder.claim("answer.parquet")
         answer.write_parquet(parquet_file, limit)

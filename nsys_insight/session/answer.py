@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.paths import read_catalog
@@ -63,6 +63,20 @@ def read_columns(place: str) -> tuple[Column, ...]:
         kind, _, description = text.partition(": ")
         columns.append(Column(name, kind.removesuffix(" detail"), description, is_detail=kind.endswith(" detail")))
     return tuple(columns)
+
+
+def refuse_types(columns: Sequence[Column], *types: str) -> None:
+    """Name the column that Polars has no type for. Polars itself panics at it.
+
+    Raises:
+        QueryError: A column has one of these types of DuckDB, or contains it.
+    """
+    for column in columns:
+        if any(name in column.type for name in types):
+            raise QueryError(
+                f"Polars has no type for the column '{column.name}': {column.type}",
+                "convert it in the query: an interval with epoch_ns(…), any value with …::VARCHAR",
+            )
 
 
 @dataclass(frozen=True)
@@ -218,6 +232,7 @@ class Answer:
         """Return all rows as a polars frame, with raw values: ns, bytes, NULL for unknown."""
         import polars as pl
 
+        refuse_types(self.columns, "INTERVAL", "UNION(")
         with _explain_closed():
             return pl.DataFrame(open_cursor(self.connection).sql(self._select(None)))
 

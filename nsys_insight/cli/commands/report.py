@@ -24,7 +24,7 @@ from nsys_insight.packs import library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.trace import Trace
+    from nsys_insight.session.session import Session
 
 _REPORT_HELP = (
     "Write a report to share: -o report.html is a self-contained page, -o report.md is Markdown.\n\n"
@@ -92,7 +92,7 @@ def _choose_kind(flags: Flags, *, is_page: bool) -> str:
     return kind
 
 
-def _make_timeline(trace: Trace) -> bytes:
+def _make_timeline(trace: Session) -> bytes:
     """Make the timeline that Perfetto's UI reads."""
     from io import BytesIO
 

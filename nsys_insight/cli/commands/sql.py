@@ -25,7 +25,7 @@ from nsys_insight.text.cells import ELLIPSIS, printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nsys_insight.trace import Trace
+    from nsys_insight.session.session import Session
 
 _SQL_HELP = """Query the model's views in DuckDB's SQL (nsys-insight schema lists them).
 
@@ -70,7 +70,7 @@ def make_sql_command() -> Callable[..., None]:
     )
 
 
-def run_statements(trace: Trace, statements: Sequence[Statement], flags: Flags) -> int:
+def run_statements(trace: Session, statements: Sequence[Statement], flags: Flags) -> int:
     """Run statements and show the answer of each query; return the total number of rows.
 
     Raises:
@@ -108,7 +108,7 @@ def name_query(sql: str) -> str:
     return text if len(text) <= _QUERY_CHARS else text[: _QUERY_CHARS - 1] + ELLIPSIS
 
 
-def _show_query(trace: Trace, statement: Statement, flags: Flags) -> int:
+def _show_query(trace: Session, statement: Statement, flags: Flags) -> int:
     """Show the answer of a query; return its number of rows."""
     is_streamed = flags.format in _STREAMED_FORMATS and not flags.limit
     answer = trace.stream(statement) if is_streamed else trace.execute(statement)
