@@ -131,10 +131,10 @@ cp {REPORT.with_suffix(".sqlite")} "${{2%.nsys-rep}}.sqlite"
                 "capture", "--also-without", "--", *program, cwd=tmp_path, env={"NSYS_INSIGHT_NSYS": str(tool)}
             )
         assert result.returncode == 0, result.stderr
-        if measured := re.search(r"without nsys, a step takes ([12]\.\d+ ms)", result.stderr):
+        if step_time := re.search(r"without nsys, a step takes ([12]\.\d+ ms)", result.stderr):
             break
-    assert measured
-    text = f"2.68 ms per step under nsys; about {measured[1]} without (measured)"
+    assert step_time
+    text = f"2.68 ms per step under nsys; about {step_time[1]} without (measured)"
     assert text in " ".join(result.stdout.split())
 
 
