@@ -108,9 +108,10 @@ class _Filling:
         gaps = self._read("gaps", from_ns=windows[-1][0], to_ns=windows[-1][1])
         if not len(gaps["call"]):
             return
-        self.gpus.update(set(gaps["gpu_id"].tolist()))
-        first_ns = max(windows[-1][0], int(gaps["start_ns"].min()))
-        calls = self._read("around", from_ns=first_ns, to_ns=int(gaps["end_ns"].max()), long_ns=LONG_NS)
+        self.gpus |= {int(gaps["gpu_id"].min()), int(gaps["gpu_id"].max())}  # one or several: that is all that matters
+        # A gap at the start of the window usually began shortly before it.
+        from_ns = max(windows[-1][0] - LONG_NS, int(gaps["start_ns"].min()))
+        calls = self._read("around", from_ns=from_ns, to_ns=int(gaps["end_ns"].max()), long_ns=LONG_NS)
         launches = LaunchCalls.find(gaps["call"], calls, self._look_up)
         is_copy = (gaps["bits"] & _COPY > 0) & (launches.thread >= 0)
         gaps |= {"thread": launches.thread, "call_ns": launches.start, "returned_ns": launches.end, "is_copy": is_copy}
@@ -119,7 +120,8 @@ class _Filling:
         if not is_late.all():
             self._add_in_time(_select_rows({**gaps, "reason": reason}, ~is_late))
         if is_late.any():
-            self._add_late(gaps if is_late.all() else _select_rows(gaps, is_late), calls, windows)
+            late = gaps if is_late.all() else _select_rows(gaps, is_late)
+            self._add_late(late, calls, from_ns, windows[:-1])
 
     def _look_up(self, call_numbers: Ints) -> Columns:
         """Look up calls outside of the window, by their numbers."""
@@ -139,8 +141,11 @@ class _Filling:
             FROM rows_to_insert"""
         self._inserts.add("idle_time", select, gaps)
 
-    def _add_late(self, late: Columns, calls: Columns, windows: Sequence[Window]) -> None:
-        """Add late gaps, cut where the profiler blocked their threads, and the calls before their launch calls."""
+    def _add_late(self, late: Columns, calls: Columns, from_ns: int, earlier_windows: Sequence[Window]) -> None:
+        """Add late gaps, cut where the profiler blocked their threads, and the calls before their launch calls.
+
+        `calls` are those from `from_ns` on. Earlier ones are read for the gaps that began earlier.
+        """
         tracks = Tracks.lay_out(late["thread"], late["start_ns"], late["end_ns"])
         shift = tracks.find_shift(late["thread"])
         gaps = Intervals(late["start_ns"] + shift, late["end_ns"] + shift, np.arange(len(shift)))
@@ -155,17 +160,17 @@ class _Filling:
             gaps = Intervals(*(values[order] for values in gaps))
 
         start, end, call_index = tracks.project(
-            calls["thread"], np.maximum(calls["start_ns"], windows[-1][0]), calls["end_ns"]
+            calls["thread"], np.maximum(calls["start_ns"], from_ns), calls["end_ns"]
         )
         gap_shift = shift[gaps.owner]
         call_start = np.clip(late["call_ns"][gaps.owner] + gap_shift, gaps.start, gaps.end)
         before_launch = Intervals(gaps.start, call_start, np.arange(len(call_start)))
         calls_in_gaps = CallsIn.find(before_launch, start, end, calls["host"][call_index])
         times = {name: calls_in_gaps.sum_times(kind, len(call_start)) for kind, name in enumerate(KINDS)}
-        for piece in np.flatnonzero(gaps.start - gap_shift < windows[-1][0]).tolist():
+        for piece in np.flatnonzero(gaps.start - gap_shift < from_ns).tolist():
             thread, gpu = late["thread"][gaps.owner[piece]], late["gpu_id"][gaps.owner[piece]]
             start_ns, call_ns = int((gaps.start - gap_shift)[piece]), int((call_start - gap_shift)[piece])
-            for earlier_calls in self._read_earlier_calls(thread, start_ns, call_ns, windows[:-1]):
+            for earlier_calls in self._read_earlier_calls(thread, start_ns, min(call_ns, from_ns), earlier_windows):
                 for kind, name in enumerate(KINDS):
                     times[name][piece] += earlier_calls.sum_times(kind, 1)[0]
                 count = len(earlier_calls.interval)

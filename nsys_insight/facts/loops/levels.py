@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -250,11 +250,17 @@ def _share_structure(level: Level) -> float:
 
     Of iterations that take one of a few branches, it is the share of these branches.
     """
-    structures: Counter[bytes] = Counter()
+    # Nearly all runs of an inner loop are equal.
+    runs_by_terms: dict[tuple[bytes, bytes], list[Loop]] = defaultdict(list)
     for run in level.runs:
-        bounds = [*np.searchsorted(run.terms.first, run.iterations).tolist(), len(run.terms)]
-        numbers = range(0, len(run.iterations), max(1, len(run.iterations) // 250))
-        structures.update(run.terms.symbol[bounds[number] : bounds[number + 1]].tobytes() for number in numbers)
+        starts = run.terms.first.searchsorted(run.iterations)
+        runs_by_terms[run.terms.symbol.tobytes(), starts.tobytes()].append(run)
+    structures: Counter[bytes] = Counter()
+    for runs in runs_by_terms.values():
+        terms, iterations = runs[0].terms, runs[0].iterations
+        bounds = [*terms.first.searchsorted(iterations).tolist(), len(terms)]
+        for number in range(0, len(iterations), max(1, len(iterations) // 250)):
+            structures[terms.symbol[bounds[number] : bounds[number + 1]].tobytes()] += len(runs)
     usual_structures = structures.most_common(level.runs[0].branches)
     return sum(count for _, count in usual_structures) / structures.total()
 

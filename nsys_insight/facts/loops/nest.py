@@ -548,26 +548,24 @@ class LoopNest:
         if not len(loop_positions) or len(loop_positions) > NEARLY_EQUAL_UP_TO:
             return False
         similar: dict[tuple[int, bytes], bool] = {}
+        edges: dict[tuple[int, bytes, bytes], tuple[int, int]] = {}
+        last_positions: dict[int, int] = {}
         joined = []
         joined_until = 0
         for index in loop_positions.tolist():
             symbol = int(terms.symbol[index])
-            body = self._bodies[symbol]
-            if len(body) < MIN_DIFFERENT_TERMS:
+            body_length = len(self._bodies[symbol])
+            low = max(joined_until, index - 2 * body_length, last_positions.get(symbol, -1) + 1)
+            last_positions[symbol] = index
+            if body_length < MIN_DIFFERENT_TERMS:
                 continue
-            low = max(joined_until, index - 2 * len(body))
-            loops_before = np.flatnonzero(terms.symbol[low:index] == symbol)
-            low = low + int(loops_before[-1]) + 1 if len(loops_before) else low
-            start = self._find_iteration(body, terms.symbol[low:index], symbol, similar)
-            before = index if start is None else low + start
-            after = index + 1 + len(body)
-            is_apart = symbol not in terms.symbol[index + 1 : after]
-            if (
-                not is_apart
-                or after > len(terms)
-                or not self._is_iteration(body, terms.symbol[index + 1 : after], symbol, similar)
-            ):
-                after = index + 1
+            # Most loops of a symbol are between the same terms.
+            terms_before, terms_after = terms.symbol[low:index], terms.symbol[index + 1 : index + 1 + body_length]
+            context = (symbol, terms_before.tobytes(), terms_after.tobytes())
+            if context not in edges:
+                edges[context] = self._measure_edges(symbol, terms_before, terms_after, similar)
+            count_before, count_after = edges[context]
+            before, after = index - count_before, index + 1 + count_after
             if after - before == 1:
                 continue
             loop = self.loop(int(terms.loop[index]))
@@ -583,6 +581,19 @@ class LoopNest:
             joined_until = after
         self._insert(joined)
         return bool(joined)
+
+    def _measure_edges(
+        self, symbol: int, before: Ints, after: Ints, similarity_cache: dict[tuple[int, bytes], bool]
+    ) -> tuple[int, int]:
+        """Return how many terms directly before a loop are a different iteration of it, and how many after it."""
+        body = self._bodies[symbol]
+        start = self._find_iteration(body, before, symbol, similarity_cache)
+        is_after = (
+            len(after) == len(body)
+            and symbol not in after
+            and self._is_iteration(body, after, symbol, similarity_cache)
+        )
+        return 0 if start is None else len(before) - start, len(after) if is_after else 0
 
     def _find_iteration(
         self, body: Sequence[int], terms: Ints, symbol: int, similarity_cache: dict[tuple[int, bytes], bool]
