@@ -81,6 +81,14 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 30; i++) { OK(cudaGraphLaunch(x, s)); OK(cudaStreamSynchronize(s)); compute(20); }
     stop("switch", 30);
   }
+  if (mode == "branches") { // a graph of 40 branches of 3 kernels
+    cudaGraph_t g; cudaGraphExec_t x; cudaEvent_t forked, joined; OK(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming)); OK(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
+    OK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal)); OK(cudaEventRecord(forked, s));
+    for (int b = 0; b < 40; b++) { cudaStream_t t = stream(); OK(cudaStreamWaitEvent(t, forked)); for (int k = 0; k < 3; k++) work<<<1, 1, 0, t>>>(20000 + 500 * b); OK(cudaEventRecord(joined, t)); OK(cudaStreamWaitEvent(s, joined)); }
+    OK(cudaStreamEndCapture(s, &g)); OK(cudaGraphInstantiate(&x, g, 0)); OK(cudaGraphLaunch(x, s)); start();
+    for (int i = 0; i < 30; i++) { OK(cudaGraphLaunch(x, s)); OK(cudaStreamSynchronize(s)); compute(20); }
+    stop("branches", 30);
+  }
   if (mode == "trim" || mode == "keep") {
     cudaMemPool_t pool; OK(cudaDeviceGetDefaultMemPool(&pool, 0)); uint64_t most = UINT64_MAX; OK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most)); double trims = 0, allocations = 0;
     for (int i = -3; i < 30; i++) {
@@ -91,14 +99,14 @@ int main(int argc, char **argv) {
     }
     stop(mode.c_str(), 30); printf("4 allocations: %.0f us, trim: %.0f us\n", allocations / 30, trims / 30);
   }
-  if (mode == "heap" || mode == "file" || mode == "kept" || mode == "pinned" || mode == "register") {
+  if (mode == "heap" || mode == "file" || mode == "kept" || mode == "pinned" || mode == "register" || mode == "read") {
     const size_t n = 64 << 20; char *p = nullptr, *d; OK(cudaMalloc(&d, n)); double open_us = 0, copy_us = 0, close_us = 0;
     int file = open("numbers.bin", O_RDWR | O_CREAT, 0600); char *text = (char *)malloc(n); memset(text, 7, n); if (write(file, text, n) != (ssize_t)n) return 1;
     auto map = [&] { p = (char *)mmap(nullptr, n, PROT_READ, MAP_SHARED, file, 0); if (p == MAP_FAILED) exit(1); };
-    if (mode == "kept") map(); else if (mode == "pinned") { OK(cudaMallocHost(&p, n)); memset(p, 7, n); } else if (mode != "file") p = text;
+    if (mode == "kept") map(); else if (mode == "pinned" || mode == "read") { OK(cudaMallocHost(&p, n)); memset(p, 7, n); } else if (mode != "file") p = text;
     for (int i = -2; i < 12; i++) {
       if (i == 0) { start(); open_us = copy_us = close_us = 0; }
-      open_us += part("open", [&] { if (mode == "file") map(); if (mode == "register") OK(cudaHostRegister(p, n, 0)); });
+      open_us += part("open", [&] { if (mode == "file") map(); if (mode == "read" && pread(file, p, n, 0) != (ssize_t)n) exit(1); if (mode == "register") OK(cudaHostRegister(p, n, 0)); });
       copy_us += part("copy", [&] { OK(cudaMemcpyAsync(d, p, n, cudaMemcpyHostToDevice, s)); work<<<1, 1, 0, s>>>(300000); OK(cudaStreamSynchronize(s)); });
       close_us += part("close", [&] { if (mode == "file") munmap(p, n); if (mode == "register") OK(cudaHostUnregister(p)); });
     }

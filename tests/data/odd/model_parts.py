@@ -93,9 +93,9 @@ if mode in ("nchw", "nhwc"):
 if mode.startswith("attention"):
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-    chosen = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
-    chosen |= {"cudnn": SDPBackend.CUDNN_ATTENTION, "math": SDPBackend.MATH}
-    backend = chosen.get(mode.removeprefix("attention_"))
+    backends = {"flash": SDPBackend.FLASH_ATTENTION, "efficient": SDPBackend.EFFICIENT_ATTENTION}
+    backends |= {"cudnn": SDPBackend.CUDNN_ATTENTION, "math": SDPBackend.MATH}
+    backend = backends.get(mode.removeprefix("attention_"))
     weight = (torch.randn(3, 1024, 1024, device=device, dtype=dtype) * 0.02).requires_grad_()
     x = torch.randn(4, 2048, 1024, device=device, dtype=dtype)
     mask = torch.rand(2048, 2048, device=device) > 0.1 if mode == "attention_mask" else None
