@@ -203,7 +203,7 @@ def test_a_body_whose_graph_was_launched_in_the_gap_has_an_unknown_cause(capture
 
 def test_the_cost_of_tracing_by_node_is_reported_for_such_traces(capture):
     def read_notes(path):
-        return [note for note in ask(path, "classify")[1] if "graphs of short kernels or many branches take up to" in note]
+        return [note for note in ask(path, "classify")[1] if "short kernels or many branches take up to" in note]
 
     assert read_notes(capture("loop_node"))
     assert not read_notes(SAMPLES / "decode_graph_whole.sqlite")
