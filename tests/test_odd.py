@@ -126,6 +126,23 @@ def test_no_overlap_is_reported_of_kernels_in_sequence(capture):
     assert not any("began before" in note for note in ask(capture("plain"), "top")[1])
 
 
+def test_kernels_of_a_graph_that_overlap_are_not_long(capture):
+    path = capture("captured_node")
+    # Twenty kernels of one stream that the graph starts at once; each ends 5 µs after the one before it.
+    assert count(path, 'SELECT avg("end" - start) FROM CUPTI_ACTIVITY_KIND_KERNEL') > 40_000
+    assert count(path, "SELECT count(DISTINCT streamId) FROM CUPTI_ACTIVITY_KIND_KERNEL") == 1
+    with open_trace(path) as trace:
+        diagnosis = trace.diagnose()
+        (row,) = trace.sql("FROM _waiting_kernels").to_dicts()
+        (step,) = trace.sql("SELECT 100 * busy_ns / wall_ns AS busy_pct FROM _step_totals").to_dicts()
+    assert row["kernels"] == 570
+    assert any("570 kernels began before the one before" in note for note in ask(path, "top")[1])
+    # A kernel that takes the GPU for 5 µs is too short to be split, and none takes it longer than it is busy.
+    findings = {finding.code: finding for finding in diagnosis.findings}
+    assert "NSI421" not in findings
+    assert findings["NSI401"].wall_pct == pytest.approx(step["busy_pct"])
+
+
 def test_fusing_kernels_that_overlap_saves_no_more_than_the_step(capture):
     with open_trace(capture("pdl")) as trace:
         (candidate,) = trace.answer("fusion").dicts()
@@ -186,7 +203,7 @@ def test_a_body_whose_graph_was_launched_in_the_gap_has_an_unknown_cause(capture
 
 def test_the_cost_of_tracing_by_node_is_reported_for_such_traces(capture):
     def read_notes(path):
-        return [note for note in ask(path, "classify")[1] if "graphs of short kernels take up to" in note]
+        return [note for note in ask(path, "classify")[1] if "short kernels or many branches take up to" in note]
 
     assert read_notes(capture("loop_node"))
     assert not read_notes(SAMPLES / "decode_graph_whole.sqlite")
@@ -262,3 +279,19 @@ def test_a_wait_after_a_launch_does_not_create_the_context(capture):
     with open_trace(path) as trace:
         finding = evaluate_rules(trace, ["idle-at-start"])["idle-at-start"]
     assert "creation of the context" not in finding.action
+
+
+# A pool that is trimmed after each step.
+
+
+def test_a_trim_counts_as_a_release_that_makes_allocations_slow(capture):
+    path = capture("trim")
+    with open_trace(path) as trace:
+        diagnosis = trace.diagnose()
+        (step,) = trace.sql("FROM _step_totals").to_dicts()
+    finding = diagnosis.findings[0]
+    assert finding.code == "NSI301"
+    assert "Do not trim the pool in the loop" in finding.action
+    # A step takes 82 µs under nsys without the trim, as the program measured it.
+    assert finding.saving_low_ns <= step["wall_ns"] - 82_000 <= finding.recoverable_ns
+    assert not any("pools" in entry.title for top in diagnosis.findings for entry in (top, *top.also))

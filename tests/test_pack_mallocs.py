@@ -184,7 +184,7 @@ FUNCTIONS = {
     ): "cudaMalloc_v3020 cudaMalloc3D_v3020 cudaMallocPitch_v3020 cuMemAlloc_v2 cuMemAllocPitch",
     ("free", "device", "yes"): "cudaFree_v3020 cuMemFree_v2",
     ("alloc", "stream-ordered", "no"): "cudaMallocAsync_v11020 cudaMallocFromPoolAsync_ptsz_v11020 cuMemAllocAsync",
-    ("free", "stream-ordered", "no"): "cudaFreeAsync_v11020 cuMemFreeAsync_ptsz",
+    ("free", "stream-ordered", "no"): "cudaFreeAsync_v11020 cuMemFreeAsync_ptsz cudaMemPoolTrimTo_v11020",
     ("alloc", "pinned host", "yes"): "cudaHostAlloc_v3020 cudaMallocHost_v3020 cudaHostRegister_v4000 cuMemHostAlloc",
     ("free", "pinned host", "yes"): "cudaFreeHost_v3020 cudaHostUnregister_v4000 cuMemFreeHost cuMemHostUnregister",
     ("alloc", "managed", "may"): "cudaMallocManaged_v6000 cuMemAllocManaged",

@@ -118,10 +118,14 @@ def test_a_wait_for_lost_kernels_is_no_idle_end(waits_ms, count, run_rule):
         ([("cudaMalloc", "device", 1), ("cudaHostAlloc", "pinned host", 1)], False, "Allocate ahead of the work"),
         ([("cudaMalloc", "device", 10), ("cudaFree", None, 2)], True, "Allocate once before the loop"),
         ([("cudaMallocAsync", "device", 10), ("cudaFree", None, 10)], True, "Let the pool keep its memory"),
+        (
+            [("cudaMallocAsync", "stream-ordered", 10), ("cudaMemPoolTrimTo", None, 10)], True,
+            "Do not trim the pool in the loop",
+        ),
         # Memory that the loop keeps is not to be reused.
         ([("cudaMalloc", "device", 10), ("cudaFree", None, 1)], True, "The memory is not freed in the loop"),
     ],
-)
+)  # fmt: skip
 def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
     assert cure_of("allocation", **describe_allocations(calls, has_steps=has_steps))[0].startswith(expected)
 

@@ -56,6 +56,11 @@ pytorch = """
 Let the allocator keep its memory: remove torch.cuda.empty_cache() from the loop, and use the native caching allocator
 (PYTORCH_CUDA_ALLOC_CONF=backend:native)."""
 
+[fix.trim]
+any = """
+Do not trim the pool in the loop: what cudaMemPoolTrimTo gives back is mapped again by the next allocations. Trim it
+after the loop, or when other programs need the memory."""
+
 [fix.handle]
 any = """
 Most of these calls come with a handle of a library, which has memory, events and waits of its own: make the handle once
@@ -141,6 +146,7 @@ SELECT
         WHEN NOT t.has_steps THEN 'no_loop'
         WHEN (SELECT coalesce(sum(steady_count) FILTER (call_group = 'free'), 0) FROM calls)
             <= $max_freed * (SELECT sum(steady_count) FILTER (call_group = 'alloc') FROM calls) THEN 'kept'
+        WHEN EXISTS (FROM calls WHERE name LIKE '%MemPoolTrimTo') THEN 'trim'
         WHEN EXISTS (FROM calls WHERE turn = 1 AND name LIKE '%Async') THEN 'pool'
         WHEN b.handle_events IS NOT NULL THEN 'handle'
         WHEN b.has_thrust THEN 'temporary'

@@ -16,8 +16,9 @@ skip_if = "The scores themselves are an output, or the mask has a form that the 
 effort = "line"
 numerics = "rounding"
 estimate = """
-The time of the chain without that of the fused kernel, which is taken as a fifth (high) to one and a half times
-(low) the time of the two products; at most what the host leaves. And the idle time of the GPU before the launches that
+The time of the chain without that of the fused kernel, which is taken as a fifth (high; a tenth, if the products are in
+FP32 without tensor cores, which it uses in 16 bits) to one and a half times (low) the time of the two products; at most
+what the host leaves. And the idle time of the GPU before the launches that
 are gone: all of it (high) or half (low)."""
 links = ["PyTorch documentation, torch.nn.functional.scaled_dot_product_attention", "cuDNN documentation, Attention"]
 report = "loop-iteration"
@@ -29,7 +30,9 @@ HAVING sum(kernel_time_pct) FILTER (family = 'softmax') >= $min_pct AND NOT bool
 any = "Use a fused attention kernel (FlashAttention, cuDNN) for the products, the mask and the softmax."
 pytorch = """
 Replace the products, mask and softmax by torch.nn.functional.scaled_dot_product_attention (is_causal=True for a
-causal mask). Call nn.MultiheadAttention with need_weights=False."""
+causal mask). Call nn.MultiheadAttention with need_weights=False. If the program calls it, this is its math backend,
+which computes 16-bit inputs in FP32: a call within sdpa_kernel([SDPBackend.FLASH_ATTENTION]) warns what the fused
+kernels do not support."""
 jax = "Replace the products, mask and softmax by jax.nn.dot_product_attention(..., implementation=\"cudnn\")."
 cuda = "Use cuDNN's fused attention (cudnn-frontend SDPA) or FlashAttention."
 tensorrt = "Build the engine so that the attention layers match a fused MHA pattern."
@@ -54,7 +57,7 @@ chains AS (
         s.loop, s.product, sum(o.duration_ns) AS chain_ns,
         count(*) FILTER (o.position > s.product AND o.position < s.next_product) AS kernels,
         sum(o.duration_ns) FILTER (o.family = 'gemm') AS gemm_ns, any_value(s.duration_ns) AS softmax_ns,
-        any_value(s.name) AS softmax
+        any_value(s.name) AS softmax, bool_or(regexp_matches(o.name, 'sgemm|f32f32_f32f32_f32_')) AS is_fp32
     FROM operations AS s
     -- With the copies to another layout directly before and after it, and the four products of the backward pass.
     JOIN operations AS o ON o.loop = s.loop AND (
@@ -81,7 +84,7 @@ per_step AS (
         sum(c.chain_ns * i.runs) AS chain_ns, sum(c.gemm_ns * i.runs) AS gemm_ns,
         sum(c.softmax_ns * i.runs) AS softmax_ns, max(c.kernels) AS kernels, sum(i.runs) AS layers,
         sum((c.kernels + 1) * i.runs) AS gone_launches,
-        arg_max(c.softmax, c.softmax_ns) AS softmax
+        arg_max(c.softmax, c.softmax_ns) AS softmax, if(bool_and(c.is_fp32), 0.1, 0.2) AS fused_share
     FROM chains AS c
     JOIN (SELECT loop, iterations / (SELECT greatest(step_count, 1) FROM step_method) AS runs FROM loops) AS i
         USING (loop)
@@ -92,11 +95,11 @@ gone_idle_time AS (
     FROM per_step AS s, _step_totals AS t
 )
 SELECT
-    least(s.chain_ns - 0.2 * s.gemm_ns, limits.high_limit_ns) + coalesce(g.idle_ns, 0) AS recoverable_ns,
+    least(s.chain_ns - s.fused_share * s.gemm_ns, limits.high_limit_ns) + coalesce(g.idle_ns, 0) AS recoverable_ns,
     least(s.chain_ns - 1.5 * s.gemm_ns, limits.low_limit_ns) + 0.5 * coalesce(g.idle_ns, 0) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     kernel_base_name(s.softmax) AS place,
-    if(s.chain_ns - 0.2 * s.gemm_ns > limits.high_limit_ns, 'the host', NULL) AS bounded_by,
+    if(s.chain_ns - s.fused_share * s.gemm_ns > limits.high_limit_ns, 'the host', NULL) AS bounded_by,
     s.chain_ns, s.kernels, s.layers, s.gemm_ns, s.softmax_ns
 FROM per_step AS s, _step_totals AS t, _step_limits AS limits, gone_idle_time AS g
 WHERE t.has_steps AND s.chain_ns > 1.5 * s.gemm_ns AND saving_low_ns > 0

@@ -28,6 +28,14 @@ jax = """
 The flag is the condition of jax.lax.while_loop: check it every 10 to 50 iterations, with that many in its body (a
 Python loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop or jax.lax.scan."""
 
+[fix.tokens]
+any = """
+If the flag says whether all sequences have ended, test it every 8 to 16 tokens, and cut off what was generated after
+the end. Another branch: decide on the GPU."""
+pytorch = """
+If the flag says whether all sequences have ended, as in generate() of transformers, write the loop over tokens
+yourself, test it every 8 to 16 tokens, and cut off what was generated after the end. Another branch: torch.where."""
+
 [fix.branch]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
 pytorch = """
@@ -47,6 +55,7 @@ Switch off torch.autograd.set_detect_anomaly, which reads a flag back after each
 hooks that read gradients, or check all gradients once per step."""
 
 [params]
+min_choices = [0.9, "Choices of a token for each read-back from which a program generates tokens (0.9: one for each)"]
 dense = [20, "With more launches than this between two read-backs, only the idle time near them is counted"]
 */
 -- JAX polls for the end of a copy.
@@ -63,9 +72,7 @@ reads AS (
     WHERE w.start_ns < s.host_end_ns
 ),
 -- The first reads stand for all of them.
-first_reads AS MATERIALIZED (
-    FROM reads ORDER BY start_ns LIMIT 200
-),
+first_reads AS MATERIALIZED (FROM reads ORDER BY start_ns LIMIT 200),
 kernels_before AS (
     SELECT kernel_base_name(mode(n.name)) AS kernel
     FROM first_reads AS r
@@ -96,8 +103,9 @@ loop_reads AS (
             AND a.start_ns BETWEEN r.start_ns AND r.end_ns
     ) OR (SELECT is_in_jax FROM backward_reads) AND NOT EXISTS (FROM nvtx_ranges WHERE starts_with(name, 'Thunk:#'))
 ),
-compiled_kernels AS (
-    SELECT sum(kernel_time_pct) AS compiled_pct FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor'
+kernel_totals AS (
+    SELECT sum(kernel_time_pct) FILTER (kernel_provenance(name) = 'Inductor') AS compiled_pct,
+        sum(calls) FILTER (regexp_matches(name, '(?i)argmax|multinomial')) AS choices FROM _steady_shapes
 ),
 -- The read-backs are in every step, so what only some steps have is not theirs.
 typical_step AS (
@@ -109,8 +117,9 @@ SELECT
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place, r.reads / t.units AS reads, t.launch_calls * t.units / r.reads AS launches_each,
     t.busy_ns, t.wall_ns, k.kernel, b.is_backward,
-    CASE WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
+    CASE WHEN b.is_backward THEN 'backward' WHEN l.loop_reads > 0 THEN 'loop'
+        WHEN c.choices >= $min_choices * r.reads THEN 'tokens' ELSE 'branch' END AS cure_case,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
-FROM kernels_before AS k, backward_reads AS b, loop_reads AS l, compiled_kernels AS c, typical_step AS m,
+FROM kernels_before AS k, backward_reads AS b, loop_reads AS l, kernel_totals AS c, typical_step AS m,
     _step_totals AS t, (SELECT count(*)::DOUBLE AS reads FROM reads) AS r
 WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0

@@ -143,8 +143,9 @@ WITH shapes AS (
 kernel_totals AS (
     SELECT
         s.name, sum(s.calls) AS calls, sum(s.total_ns) AS total_ns, sum(s.recoverable_ns) AS recoverable_ns,
-        sum(s.kernel_time_pct) AS kernel_time_pct,
-        least(100 * sum(s.total_ns) / any_value(t.wall_ns * t.units), 100) AS wall_pct,
+        -- Kernels that run at the same time have durations that add up to more than the time in which the GPU is busy.
+        sum(s.kernel_time_pct) AS kernel_time_pct, max(100 * t.busy_ns / t.wall_ns) AS busy_pct,
+        least(100 * sum(s.total_ns) / any_value(t.wall_ns * t.units), busy_pct) AS wall_pct,
         unnest(max_by({bound: bound, evidence: evidence, reason: reason, ceiling: ceiling, used_pct: used_pct,
             near_pct: near_pct}, (s.total_ns, s.grid, s.block)))
     FROM shapes AS s, _step_totals AS t GROUP BY s.name
@@ -176,7 +177,7 @@ SELECT
     -- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
     if(100 * sum(h.recoverable_ns) >= any_value(t.wall_ns * t.units), sum(h.recoverable_ns), NULL) AS saved_ns,
     saved_ns / any_value(t.units) AS recoverable_ns,
-    least(coalesce(100 * saved_ns / any_value(t.wall_ns * t.units), sum(h.wall_pct)), 100) AS wall_pct,
+    least(coalesce(100 * saved_ns / any_value(t.wall_ns * t.units), sum(h.wall_pct)), max(h.busy_pct)) AS wall_pct,
     if(sum(h.wall_pct) >= $unjudged_pct AND any_value(f.cure_case <> 'near_peak' AND c.efficient_pct < $efficient_pct),
         'warning', 'info') AS severity,
     NULL AS place, f.cure_case, f.cure_case = 'spills' AS is_spill, f.cure_case = 'stack' AS is_stack,

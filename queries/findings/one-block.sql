@@ -60,7 +60,9 @@ few_blocks AS (
     JOIN kernel_names AS k ON k.name = s.name
     JOIN shapes AS h ON h.name_id = k.name_id AND h.grid = s.grid AND h.block = s.block
     LEFT JOIN migrations AS m ON m.name = s.name
-    WHERE h.blocks <= $max_sm_share * h.sm_count AND s.avg_ns >= $min_avg_ns AND s.family IS DISTINCT FROM 'comm'
+    WHERE h.blocks <= $max_sm_share * h.sm_count AND s.family IS DISTINCT FROM 'comm'
+        -- Durations of kernels that overlap may contain the wait for the kernel before (programmatic dependent launch).
+        AND s.avg_ns * (SELECT least(1, busy_ns / kernel_ns) FROM _step_totals) >= $min_avg_ns
         -- Those who call a library choose what it does, not its grids; operations that could be others have findings.
         AND coalesce(k.provenance NOT IN ('cuBLAS', 'cuSOLVER', 'cuSPARSE', 'cuFFT', 'CUB/Thrust', 'XLA'), true)
         -- Kernels that only let time pass. That of cuDNN starts early and waits for the kernel before it.

@@ -66,7 +66,12 @@ WITH repetitions AS (
         coalesce(filled_ns <= $max_filled * busy_ns, false) AS is_small,
         is_compiled AND period_ns <= $max_compiled_ns AS is_compiled_loop
     FROM _repetitions
-    WHERE (NOT has_blocks OR operations <= $max_operations)
+    WHERE (
+        NOT has_blocks
+        -- Norms that have gradients are those of layers. A layer needs the one before it.
+        OR operations <= $max_operations
+        AND NOT EXISTS (FROM _steady_shapes WHERE regexp_matches(name, '(?i)norm_(?:grad|backward)'))
+    )
         -- The step itself may be a time step or a token. One block is one item, or a loop that fits into a kernel.
         AND (NOT is_step OR is_compiled OR coalesce(blocks <= 1, false))
 ),

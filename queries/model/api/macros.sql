@@ -18,7 +18,7 @@ CREATE MACRO api_group(name) AS CASE
     ) <> '' THEN 'alloc'
     WHEN regexp_extract(
         name, '^(cudaFree|cudaHostUnregister|cuMemFree|cuMemHostUnregister|cuMem(Release|Unmap|AddressFree)$'
-        '|cu(Mipmapped)?ArrayDestroy)'
+        '|cu(da)?MemPoolTrimTo|cu(Mipmapped)?ArrayDestroy)'
     ) <> '' THEN 'free'
     WHEN regexp_extract(name, '^cu(da)?Graph|^cu(da)?Stream(Begin|End)Capture') <> '' THEN 'graph'
     WHEN regexp_extract(name, '^cu(da)?Event|^cu(da)?StreamWaitEvent') <> '' THEN 'event'

@@ -6,15 +6,15 @@ kernels = "Kernels that began before the one before them had ended"
 overlap_ns = "Time that they share with kernels before them on their stream"
 overlap_pct = "Time shared with kernels before them, as a share of all kernel time: 1 at least"
 */
--- Kernels of one stream run one after another otherwise. Kernels of a graph may run side by side. Sorting millions of
--- kernels takes as long as the reports that read this, so only streams are sorted whose kernels overlap in a part of
--- the trace.
+-- Kernels of one stream run one after another otherwise; in graphs, those of parallel branches have streams of their
+-- own. Sorting millions of kernels takes as long as the reports that read this, so only streams are sorted whose
+-- kernels overlap in a part of the trace.
 WITH stream_kernels AS (
     SELECT
         globalPid AS process, deviceId AS device_id, contextId AS context_id, streamId AS stream_id, start AS start_ns,
         "end" AS end_ns
     FROM raw.CUPTI_ACTIVITY_KIND_KERNEL
-    WHERE streamId IS NOT NULL AND coalesce(graphNodeId, 0) = 0
+    WHERE streamId IS NOT NULL
 ),
 overlapping_streams AS MATERIALIZED (
     SELECT DISTINCT process, device_id, context_id, stream_id
