@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # Operations per join. DuckDB needs about 60 bytes per call, and an operation may have several calls. Above its memory
 # limit it writes to disk: that is six times as slow at 26 million operations.
 OPERATIONS_PER_JOIN = 5_000_000
-# Boundaries of batches are estimated from about this number of rows: an estimate from all takes three times as long.
-SAMPLED_ROWS = 1_000_000
 
 
 def find(context: Context, process: int) -> None:
@@ -53,9 +51,7 @@ def find_boundaries(
     if batches < 2:
         return []
     fractions = [number / batches for number in range(1, batches)]
-    percent = min(100.0, 100 * SAMPLED_ROWS / count)
-    sample = f"(SELECT {expression} AS value {from_clause}) USING SAMPLE {percent} PERCENT (system)"
-    quantiles = f"SELECT approx_quantile(value, {fractions}::FLOAT[]) FROM {sample}"
+    quantiles = f"SELECT approx_quantile({expression}, {fractions}::FLOAT[]) {from_clause}"
     ((values,),) = connection.execute(quantiles).fetchall()
     return sorted(set(values or ()))
 
