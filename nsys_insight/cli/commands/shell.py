@@ -59,7 +59,7 @@ def interact(shell: Shell, *, is_history_saved: bool = True) -> None:
     from nsys_insight.cli.prompt import make_prompt_session
 
     session = make_prompt_session(shell, is_history_saved=is_history_saved)
-    print(printable(f"{shell.trace.path.name}. {WELCOME}"))
+    print(printable(shell.trace.path.name), WELCOME, sep="\n")
     while True:
         try:
             with progress_line.pause():
