@@ -9,9 +9,7 @@ evidence = [
     "most time: {copy_kind} from {source} to {target} memory, {mean_bytes} each on average at {rate_bytes_per_s}",
     "copies run during {copy_share_pct} of a step, from or to pinned memory",
 ]
-skip_if = """
-The kernels need all of the data first, and nothing else can run; or the data lies in a mapped file, which takes longer
-to be read into pinned memory than to be copied, and no other thread can read it ahead."""
+skip_if = "Nothing else can run, or the data is in a mapped file."
 effort = "function"
 estimate = """
 High: the time in which only copies run, and the idle time during blocking copies. Low, for pageable memory: what
