@@ -21,7 +21,7 @@ High: the time from the start of a copy to the host to the end of the copy to th
 kernel runs, without what direct copies take. Low: the time of the copies themselves, without that."""
 links = ["CUDA C++ Programming Guide, Peer-to-Peer Memory Copy"]
 report = "copies"
-when = "SELECT 1 FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes >= $min_bytes HAVING count(DISTINCT device_id) > 1"
+when = "SELECT 1 FROM used_gpus HAVING count(*) > 1"
 
 [fix]
 any = """
