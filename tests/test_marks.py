@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -86,6 +87,10 @@ def test_ranges_of_one_name_are_timed(tmp_path):
     assert len(intervals) == 3
     for interval, (before, begin, end, after) in zip(intervals, times[1:4], strict=True):
         assert 20e6 <= end - begin <= interval.duration_ns <= after - before
+    pairs = list(itertools.pairwise(times[1:4]))
+    shortest_ns = min(next_before - begin for (_, begin, *_), (next_before, *_) in pairs)
+    longest_ns = max(next_begin - before for (before, *_), (_, next_begin, *_) in pairs)
+    assert 20e6 <= shortest_ns <= period_ns(intervals) <= longest_ns
 
 
 def test_the_profiler_api_is_timed_through_cupti(tmp_path):

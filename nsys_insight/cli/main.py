@@ -38,18 +38,12 @@ _IMPOSSIBLE_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 # Click's message about a number below the smallest one that an option takes.
 _BELOW_RANGE = re.compile(r"Invalid value for '(--[\w-]+)'.*: (-?[\d.]+) is not in the range x>=([\d.]+)\.")
 # Other messages of Click, and what stands in their place.
-_CLICK_MESSAGES = tuple(
-    (re.compile(pattern, re.DOTALL), text)
-    for pattern, text in (
-        (r"Invalid value for '(--[\w-]+)'.*?: ('.*') is not a valid int\b.*", r"\1 takes a whole number, not \2"),
-        (r"Invalid value for '(--[\w-]+)'.*?: ('.*') is not a valid float\b.*", r"\1 takes a number, not \2"),
-        (
-            r"Invalid value for '(--[\w-]+)'.*: (\S+) is not in the range (\S+)<=x<=(\S+)\.",
-            r"\1 takes \3 to \4, not \2",
-        ),
-        (r"Got unexpected extra argument\S* \((.*)\)", r"too many arguments: \1"),
-        (r"Missing (option|argument) '(.*)'\.", r"the \1 \2 is missing"),
-    )
+_CLICK_MESSAGES = (
+    (r"Invalid value for '(--[\w-]+)'.*?: ('.*') is not a valid int\b.*", r"\1 takes a whole number, not \2"),
+    (r"Invalid value for '(--[\w-]+)'.*?: ('.*') is not a valid float\b.*", r"\1 takes a number, not \2"),
+    (r"Invalid value for '(--[\w-]+)'.*: (\S+) is not in the range (\S+)<=x<=(\S+)\.", r"\1 takes \3 to \4, not \2"),
+    (r"Got unexpected extra argument\S* \((.*)\)", r"too many arguments: \1"),
+    (r"Missing (option|argument) '(.*)'\.", r"the \1 \2 is missing"),
 )
 # Times of Ctrl-C, and the time after it during which another one is ignored.
 _interrupt_times_s = [0.0]
@@ -226,7 +220,7 @@ def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[s
 
 def _rewrite_message(message: str) -> str:
     """Return a message of Click in this program's words, or the message if it is another one."""
-    matches = ((pattern.fullmatch(message), text) for pattern, text in _CLICK_MESSAGES)
+    matches = ((re.fullmatch(pattern, message, re.DOTALL), text) for pattern, text in _CLICK_MESSAGES)
     return next((match.expand(text) for match, text in matches if match), message)
 
 
