@@ -74,7 +74,7 @@ def file_changed_error(path: object, change: str = "replaced or written to") -> 
 
 def cannot_write_error(path: object, error: OSError) -> UsageError:
     """Return the error for a file that cannot be written."""
-    return UsageError(f"cannot write {path}: {error.strerror or error}", "name a file in a folder that exists")
+    return UsageError(f"cannot write {path}: {describe_cause(error)}", "name a file in a folder that exists")
 
 
 def describe_cause(error: Exception) -> str:

@@ -19,7 +19,7 @@ from nsys_insight.cli import ending, synonyms, terminal
 from nsys_insight.cli.commands import HELP_SETTINGS
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import Commands
-from nsys_insight.errors import Exit, InsightError, UsageError
+from nsys_insight.errors import Exit, InsightError, UsageError, describe_cause
 from nsys_insight.packs.library import find_pack
 from nsys_insight.paths import expand_home
 from nsys_insight.text.suggestions import did_you_mean, format_suggestion
@@ -229,9 +229,9 @@ def _describe_system_error(error: OSError) -> InsightError:
     if error.errno in _IMPOSSIBLE_NAMES:
         return UsageError(f"{str(error.filename)[:80]}: {error.strerror}", "name another file")
     if error.filename is not None:
-        return InsightError(f"{error.filename}: {error.strerror or error}", f"ls -ld {error.filename}; df")
+        return InsightError(f"{error.filename}: {describe_cause(error)}", f"ls -ld {error.filename}; df")
     terminal.discard_stdout()
-    return InsightError(f"the answer cannot be written: {error.strerror or error}", "make room for it")
+    return InsightError(f"the answer cannot be written: {describe_cause(error)}", "make room for it")
 
 
 def _is_json_requested(arguments: list[str]) -> bool:
